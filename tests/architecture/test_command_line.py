@@ -1,0 +1,60 @@
+"""The command line that other programs may rely on: growth is a deliberate edit of this file."""
+
+from typing import Any
+
+import pytest
+import typer.main
+
+from traindx.cli.main import app
+
+# Arguments by name, options by their flags.
+COMMANDS: dict[str, set[str]] = {
+    "": {"--version"},
+    "check": {"run", "--fail-on", "--json"},
+    "demo": {"--folder"},
+    "norm verify": set(),
+    "report": {"run", "-o", "--output"},
+    "rule": {"code"},
+    "rules": {"--json"},
+    "run": {
+        "script",
+        "-m",
+        "--budget",
+        "--command",
+        "--every",
+        "--fail-on",
+        "--json",
+        "--no-command",
+        "--quiet",
+        "--runs",
+    },
+}
+
+
+def parameters(command: Any) -> set[str]:
+    flags = ((*p.opts, *p.secondary_opts) for p in command.params)
+    return {flag for several in flags for flag in several} - {"--help"}
+
+
+def commands(command: Any, path: tuple[str, ...] = ()) -> dict[str, set[str]]:
+    """Every command with its parameters, groups opened, by its words."""
+    if not hasattr(command, "commands"):
+        return {" ".join(path): parameters(command)}
+    found = {" ".join(path): parameters(command)} if path == () else {}
+    for name, child in command.commands.items():
+        if not child.hidden:
+            found |= commands(child, (*path, name))
+    return found
+
+
+def test_the_commands_and_their_options_are_these() -> None:
+    assert commands(typer.main.get_command(app)) == COMMANDS
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name])
+def test_every_command_says_in_one_sentence_what_it_does(name: str) -> None:
+    command: Any = typer.main.get_command(app)
+    for word in name.split():
+        command = command.commands[word]
+    assert command.help
+    assert command.help.strip().partition("\n\n")[0].endswith(".")

@@ -1,0 +1,41 @@
+"""The names that other programs may import: growth is a deliberate edit of this file."""
+
+import inspect
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+import traindx
+
+PUBLIC = ["Evidence", "Finding", "Run", "Severity", "__version__", "rule", "watch"]
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(traindx.__all__) == PUBLIC
+    assert dir(traindx) == PUBLIC
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_can_be_imported(name: str) -> None:
+    assert getattr(traindx, name) is not None
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if name != "__version__"])
+def test_a_public_name_is_never_hidden_by_a_module(name: str) -> None:
+    home = getattr(traindx, name).__module__
+    import_module(home)
+    assert not inspect.ismodule(getattr(traindx, name))
+    assert f"traindx.{name}" not in sys.modules
+
+
+def test_an_unknown_name_is_an_attribute_error_that_names_it() -> None:
+    with pytest.raises(AttributeError, match="`traindx` has no attribute `wacht`"):
+        traindx.wacht  # noqa: B018  # pyright: ignore
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_no_public_name_loads_torch_before_it_is_used(name: str) -> None:
+    code = f"import sys; from traindx import {name}; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,39 @@
+"""What all tests share: one thread a process, repeatable examples, and Chromium if it is there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+from hypothesis import settings
+
+# Before torch is imported anywhere, in child processes too: timings and rounding then depend
+# neither on the machine's cores nor on what else runs on them.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A loaded machine must not turn a slow example into a failure; CI must see the same examples twice.
+settings.register_profile("traindx", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("traindx")
+
+
+def find_chromium() -> str | None:
+    """The path of a Chromium or Chrome, if one is installed."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next((path for name in names if (path := shutil.which(name))), None)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if find_chromium():
+        return
+    for item in items:
+        if item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.skip(reason="Chromium is not installed"))
+
+
+@pytest.fixture
+def chromium() -> str:
+    """The path of the browser; only for tests marked `browser`."""
+    path = find_chromium()
+    assert path, "a test that uses `chromium` must be marked `browser`"
+    return path
