@@ -1,0 +1,180 @@
+"""Reads a run file back, or says in one message why it is none."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from zlib import crc32
+
+from traindx import __version__
+from traindx.errors import BadRunFileError
+from traindx.findings import Verdict
+from traindx.records import Item
+from traindx.store import schema
+from traindx.store.codec import MalformedError
+from traindx.store.items import read_items
+from traindx.store.nouns import VERDICT
+from traindx.store.place import FOLDER, run_files
+from traindx.store.recovery import has_journal, journal_of, opened
+
+MAX_CHECKED_BYTES = 2**29
+"""Larger files are not read twice: their damage shows when the rows are read."""
+
+_HEADER_BYTES = 100
+_MAGIC = b"SQLite format 3\0"
+_KNOWN_STARTS = {
+    b"PK\3\4": "a ZIP archive, as torch.save writes",
+    b"\x80\2": "a pickle",
+    b"\x80\3": "a pickle",
+    b"\x80\4": "a pickle",
+    b"\x80\5": "a pickle",
+    b"\x1f\x8b": "gzip data",
+    b"\x89HDF": "an HDF5 file",
+}
+
+
+def read(path: Path) -> tuple[list[Item], Verdict | None]:
+    """The items of a run in the order in which a rule engine takes them, and what was said of it.
+
+    The file may still be growing, or its writer may have been killed; it is not changed.
+
+    Raises:
+        BadRunFileError: It is missing, damaged, foreign, or of an unknown schema.
+    """
+    try:
+        file = path.resolve()  # the journal lies beside the file itself, not beside a link to it
+        _check_header(path, file)
+        with opened(file) as db:
+            _check_schema(path, db)
+            _check_pages(file, db)
+            return read_items(db), _verdict(db)
+    except BadRunFileError:
+        raise
+    except (sqlite3.Error, MalformedError) as error:
+        raise BadRunFileError(_refusal(path, error)) from error
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise BadRunFileError(f"Cannot read `{path}`: {reason}.") from error
+
+
+# -- before SQLite opens it ----------------------------------------------------------------------
+
+
+def _check_header(path: Path, file: Path) -> None:
+    if not file.exists():
+        raise BadRunFileError(f"There is no run file `{path}`. {_nearby(FOLDER)}")
+    if file.is_dir():
+        raise BadRunFileError(f"`{path}` is a folder, not a run file. {_nearby(path)}")
+    if not file.is_file():
+        raise BadRunFileError(f"`{path}` is a device or a pipe, not a run file.")
+    with file.open("rb") as stream:
+        header = stream.read(_HEADER_BYTES)
+    if not header:
+        raise BadRunFileError(f"`{path}` is empty: its run ended before anything was stored.")
+    if not header.startswith(_MAGIC[: len(header)]):
+        raise BadRunFileError(f"`{path}` is not a run file but {_kind(header)}.")
+    if len(header) < _HEADER_BYTES:
+        raise BadRunFileError(_damaged(path, f"it ends after {len(header)} bytes"))
+    _check_identity(path, header)
+    _check_size(path, file, header)
+
+
+def _kind(header: bytes) -> str:
+    for start, kind in _KNOWN_STARTS.items():
+        if header.startswith(start):
+            return kind
+    return "a text" if all(b >= 32 or b in b"\t\n\r\f" for b in header) else "something else"
+
+
+def _check_identity(path: Path, header: bytes) -> None:
+    if _int32(header, 68) != schema.APPLICATION_ID:
+        raise BadRunFileError(f"`{path}` is an SQLite database of another program, not a run file.")
+    version = _int32(header, 60)
+    if version > schema.SCHEMA:
+        raise BadRunFileError(
+            f"`{path}` has run file schema {version}, and traindx {__version__} reads only "
+            f"{schema.SCHEMA}. Update it: `pip install --upgrade traindx`."
+        )
+    if version < schema.SCHEMA:
+        raise BadRunFileError(_damaged(path, f"there is no run file schema {version}"))
+    if header[18:20] != b"\1\1":
+        raise BadRunFileError(
+            f"`{path}` was switched to another journal mode than traindx writes. "
+            f"Switch it back: `sqlite3 {path} 'PRAGMA journal_mode = DELETE'`."
+        )
+
+
+def _check_size(path: Path, file: Path, header: bytes) -> None:
+    """The header counts the pages; a file in the middle of a commit may have fewer."""
+    size_is_valid = header[24:28] == header[92:96]
+    if has_journal(file) or not size_is_valid:
+        return
+    page = _int16(header, 16)
+    expected = (2**16 if page == 1 else page) * _int32(header, 28)
+    size = file.stat().st_size  # after the journal: a commit that ended in between is whole
+    if size < expected:
+        raise BadRunFileError(_damaged(path, f"it has {size:,} of {expected:,} bytes"))
+
+
+def _int32(header: bytes, offset: int) -> int:
+    return int.from_bytes(header[offset : offset + 4], "big")
+
+
+def _int16(header: bytes, offset: int) -> int:
+    return int.from_bytes(header[offset : offset + 2], "big")
+
+
+# -- once it is open -----------------------------------------------------------------------------
+
+
+def _check_schema(path: Path, db: sqlite3.Connection) -> None:
+    if db.execute("PRAGMA page_count").fetchone() == (0,):  # its first commit was rolled back
+        raise BadRunFileError(f"`{path}` is empty: its run ended before anything was stored.")
+    if not schema.has_tables(db):
+        raise MalformedError(f"its tables are not those of schema {schema.SCHEMA}")
+
+
+def _check_pages(file: Path, db: sqlite3.Connection) -> None:
+    if file.stat().st_size > MAX_CHECKED_BYTES:
+        return
+    problem = db.execute("PRAGMA quick_check(1)").fetchone()
+    if problem != ("ok",):
+        raise MalformedError(problem[0] if problem else "its pages cannot be checked")
+
+
+def _verdict(db: sqlite3.Connection) -> Verdict | None:
+    found = db.execute("SELECT verdict, crc32 FROM verdict").fetchone()
+    if found is None:
+        return None
+    verdict = VERDICT.loads(found[0])
+    if crc32(found[0].encode()) != found[1]:
+        raise MalformedError("its verdict is half an old and half a new one")
+    return verdict
+
+
+# -- messages ------------------------------------------------------------------------------------
+
+
+def _refusal(path: Path, error: Exception) -> str:
+    if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
+        return f"`{path}` is locked by another program; try again once that is done."
+    return _damaged(path, str(error))
+
+
+def _damaged(path: Path, what: str) -> str:
+    # SQLite quotes what it cannot read, which may be anything.
+    plain = "".join(c if c.isprintable() else "?" for c in " ".join(what.split()))
+    message = f"`{path}` is damaged: {plain[:200]}."
+    if has_journal(path.resolve()):
+        return message
+    return (
+        f"{message} If it is a copy, copy `{journal_of(path).name}` from beside the original too, "
+        "where there is one: it undoes a commit that was cut off."
+    )
+
+
+def _nearby(folder: Path) -> str:
+    found = run_files(folder)[:5]
+    if not found:
+        return "`traindx run SCRIPT` makes one."
+    return f"Here are some: {', '.join(f'`{path}`' for path in found)}."
