@@ -1,0 +1,1 @@
+"""Signal propagation theory: how variance and gradients travel through depth, without torch."""
