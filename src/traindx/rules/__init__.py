@@ -1,0 +1,1 @@
+"""Rules: judgement, apart from measurement and from presentation."""

@@ -1,0 +1,1 @@
+"""F: faults of the forward signal."""

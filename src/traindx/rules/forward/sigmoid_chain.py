@@ -1,0 +1,102 @@
+"""F005: a chain of sigmoids bounds the gradient to nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from traindx.facts import PathFacts
+from traindx.findings import Evidence, Severity
+from traindx.records import Point, Site
+from traindx.rules.gradients.depth import DepthProfile, too_shallow, vanishing
+from traindx.rules.rule import rule
+from traindx.run import Run
+
+
+def no_path_known(run: Run) -> str:
+    """Why the rule does not apply: too few layers, or no backward path was walked."""
+    params = (param for model in run.models.values() for param in model.params)
+    walked = any(param.path is not None for param in params)
+    return too_shallow(run) or ("" if walked else "the backward graph was not walked")
+
+
+@rule(
+    "F005",
+    severity=Severity.ERROR,
+    reads=("grad.rms",),
+    hits=3,
+    applies=no_path_known,
+    remedies=("use-relu-he",),
+)
+def sigmoid_chain(
+    run: Run, *, sigmoids: float = 4, log10_bound: float = -3.0
+) -> Iterator[Evidence]:
+    """Every way from the loss back to a layer passes a chain of sigmoids, which stops the gradient.
+
+    ## Why it matters
+    The derivative of the sigmoid is at most 1/4. A chain of L of them lets through at most 0.25^L
+    of the gradient, times the spectral norms of the weights between: 9.1e-13 for 20 sigmoids and
+    unit norms. No learning rate and no patience repairs that; the layers behind the chain keep
+    their random start.
+
+    ## How it is measured
+    By a proof and a measurement together. The proof: of all paths in the autograd graph from the
+    loss to the layer's weight the one with the largest bound passes at least `sigmoids` sigmoids
+    and no normalization, and 0.25 per sigmoid times the spectral norm of each weight matrix on
+    it is below 10^`log10_bound`. The measurement: gradients vanish along the depth as in G001,
+    now, at three measured steps in a row.
+
+    ## How to fix
+    Use ReLU or GELU between the layers and initialize for it
+    (`nn.init.kaiming_normal_(weight, nonlinearity="relu")`); keep a sigmoid for gates and for a
+    probability at the output. Skip connections or a normalization before each sigmoid help, too.
+
+    ## False alarms
+    Counting modules would blame gates of an LSTM, attention gates and a single output sigmoid;
+    the path of least resistance goes around them (a skip connection, the cell state). A chain whose
+    weights are large enough, or a net that has learned all the same, is not reported.
+
+    ## References
+    Hochreiter (1991). Glorot & Bengio (AISTATS 2010), section 3. He et al., "Delving deep into
+    rectifiers" (ICCV 2015). CS231n, "Neural Networks Part 1", on why not to use the sigmoid.
+    """
+    for model in run.models.values():
+        chained = {
+            param.fqn: param.path
+            for param in model.params
+            if param.path and param.path.sigmoids >= sigmoids and _bound(param.path) < log10_bound
+        }
+        # The proof is in the facts and free; the measurement is not.
+        for profile in vanishing(run, model) if chained else ():
+            if path := chained.get(profile.params[0].fqn):
+                yield _evidence(profile, path, log10_bound)
+
+
+def _bound(path: PathFacts) -> float:
+    """Log10 of the bound on the gradient; infinite where there is none (a normalization)."""
+    return math.inf if path.log10_bound is None else path.log10_bound
+
+
+def _evidence(profile: DepthProfile, path: PathFacts, log10_bound: float) -> Evidence:
+    first = profile.params[0]
+    bound = _bound(path)
+    return Evidence(
+        site=Site(profile.model, first.module),
+        step=profile.step,
+        message=f"{path.sigmoids} sigmoids stand between the loss and `{first.fqn}`: at most "
+        f"10^{bound:.1f} of the gradient comes through (0.25^{path.sigmoids} times the spectral "
+        f"norms; threshold 10^{log10_bound:g}), and the measured ratio of its gradient to the "
+        f"last layer's is {profile.ratio:.2g}",
+        numbers={
+            "sigmoids": path.sigmoids,
+            "log10_bound": bound,
+            "ratio": profile.ratio,
+            "slope": profile.slope,
+        },
+        point=Point.GRAD,
+        cause="The derivative of a sigmoid is at most 1/4, and they multiply.",
+        fix="Replace the sigmoids between layers by `nn.ReLU()` and initialize the weights with "
+        "`nn.init.kaiming_normal_(weight, nonlinearity='relu')`.",
+        excluded=("gates off the main path", "a single output sigmoid", "a skip connection"),
+        series=("grad.rms", "loss"),
+    )

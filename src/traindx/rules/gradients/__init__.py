@@ -1,0 +1,1 @@
+"""G: faults of the gradients."""

@@ -1,0 +1,214 @@
+"""G003: parameters that are to be trained never get a gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from itertools import groupby
+
+from traindx.facts import ModelFacts, ParamFacts
+from traindx.findings import Evidence, Severity
+from traindx.records import Point, Site
+from traindx.rules.order import network_order
+from traindx.rules.rule import rule
+from traindx.run import Run, Series
+
+
+class _Failure(Enum):
+    """Why a parameter has no gradient, as far as it can be told."""
+
+    CUT = "cut"
+    UNUSED_OUTPUT = "unused output"
+    NEVER_CALLED = "never called"
+    ZERO = "zero"
+
+
+@dataclass(frozen=True, slots=True)
+class _Subtree:
+    """A module all of whose trained parameters are without gradient.
+
+    Attributes:
+        fqn: The module's path.
+        silent: Those parameters.
+        failure: Why.
+        place: Where its last parameter stands in the network.
+        trained_before: Modules with a gradient that stand before it.
+    """
+
+    fqn: str
+    silent: tuple[ParamFacts, ...]
+    failure: _Failure
+    place: int
+    trained_before: int
+
+
+_TEXTS = {
+    _Failure.CUT: (
+        "The module runs in the forward pass, but the graph is cut between it and the loss.",
+        "Look behind `{fqn}` for `.detach()`, `.data`, `.item()`, `.numpy()`, `argmax` or "
+        "`torch.no_grad()`, and take it out.",
+    ),
+    _Failure.UNUSED_OUTPUT: (
+        "The module runs in the forward pass, but nothing after it leads to the loss.",
+        "Add the output of `{fqn}` to the loss, or leave its parameters out of the optimizer.",
+    ),
+    _Failure.NEVER_CALLED: (
+        "The module is never called in the forward pass.",
+        "Call `{fqn}` in `forward`, or delete it.",
+    ),
+    _Failure.ZERO: (
+        "Backward reaches the module, but a factor on the way is 0: dead units, a product with "
+        "zero, or an underflow of half precision.",
+        "Check what follows `{fqn}`: units that are never active, a mask or scale of 0, float16 "
+        "without a GradScaler.",
+    ),
+}
+
+
+@rule("G003", severity=Severity.ERROR, reads=("grad.absent",))
+def no_gradient_parameter(run: Run, *, steps: float = 50) -> Iterator[Evidence]:
+    """Parameters that the optimizer is to train have never had a gradient.
+
+    ## Why it matters
+    What gets no gradient stays at its random start. The rest of the network trains around it, so
+    the loss may fall all the same, only less than it could.
+
+    ## How it is measured
+    Exactly: the gradient is None or 0 in every element at every measured step, over at least
+    `steps` optimizer steps, for a trainable parameter that an optimizer holds. It is an error if
+    the module was called in the forward pass and the graph does not reach it. It is a warning if
+    the module was never called, if nothing called after it has a gradient either although what
+    comes before has (an output that is not used), or if backward reaches it with exact zeros. One
+    finding a module, or one for the largest subtree that is without gradient as a whole; modules
+    behind one cut are one finding, at the module nearest to the cut.
+
+    ## How to fix
+    If the graph is cut, remove what cuts it: `.detach()`, `.data`, `.item()`, a trip through NumPy,
+    `argmax`, or `torch.no_grad()` around a part of the forward pass. If the module is not meant to
+    be trained, set `requires_grad_(False)` or leave it out of the optimizer.
+
+    ## False alarms
+    Frozen parameters, embeddings of which a batch touches few rows, adapters that are 0 in the
+    first step (LoRA) and parameters trained at every other step have a gradient at some measured
+    step. A bias before a normalization has a tiny one. A layer whose units are all dead from the
+    start has exact zeros: it is a warning that says so, not an error, since no graph is cut. An
+    auxiliary head that is called in the middle of the network and not used looks like a cut.
+
+    ## References
+    PyTorch documentation, "Autograd mechanics", on `requires_grad` and `no_grad`, and
+    `find_unused_parameters` of `DistributedDataParallel`. CS231n, "Neural Networks Part 1", on
+    dead units.
+    """
+    for model in run.models.values():
+        held = _held(run, model)
+        silent = [param for param, series in held if _is_silent(run, series, steps)]
+        if silent:
+            yield from _findings(run, model, [param for param, _ in held], silent)
+
+
+def _held(run: Run, model: ModelFacts) -> list[tuple[ParamFacts, Series]]:
+    """The parameters that are to be trained, with the record of their missing gradients."""
+    params = (param for param in model.params if param.trainable and param.optimizers)
+    absent = ((param, run.at("grad.absent", Site(model.name, param.fqn))) for param in params)
+    return [(param, series) for param, series in absent if series is not None]
+
+
+def _is_silent(run: Run, absent: Series, steps: float) -> bool:
+    if absent.step - absent.first_step < steps:
+        return False
+    highest = run.at("grad.max", absent.site)
+    if highest is not None and not (_always_zero(highest) and _lowest_is_zero(run, absent.site)):
+        return False
+    # A gradient that is there but could not be measured counts as one.
+    measured = len(highest) if highest else 0
+    return measured + sum(absent.tail(len(absent))) >= len(absent)
+
+
+def _lowest_is_zero(run: Run, site: Site) -> bool:
+    lowest = run.at("grad.min", site)
+    return lowest is not None and _always_zero(lowest)
+
+
+def _always_zero(series: Series) -> bool:
+    return series.last == 0 and series.unchanged_since == series.first_step
+
+
+def _findings(
+    run: Run, model: ModelFacts, held: list[ParamFacts], silent: list[ParamFacts]
+) -> Iterator[Evidence]:
+    subtrees = sorted(_subtrees(run, model, held, silent), key=lambda it: it.place)
+    for _, cut in groupby(subtrees, key=_separate):
+        together = list(cut)
+        yield _evidence(run, model, together)
+
+
+def _separate(subtree: _Subtree) -> tuple[object, ...]:
+    """What tells findings apart: modules in a row behind one cut are one."""
+    alone = "" if subtree.failure is _Failure.CUT else subtree.fqn
+    return subtree.failure, subtree.trained_before, alone
+
+
+def _subtrees(
+    run: Run, model: ModelFacts, held: list[ParamFacts], silent: list[ParamFacts]
+) -> Iterator[_Subtree]:
+    place = network_order(model)
+    names = {param.fqn for param in silent}
+    trained = {param.module for param in held if param.fqn not in names}
+    alive = {ancestor for fqn in trained for ancestor in _ancestors(fqn)}
+    roots: dict[str, list[ParamFacts]] = {}
+    for param in silent:
+        ancestors = _ancestors(param.module)
+        root = next((fqn for fqn in ancestors if fqn not in alive), param.module)
+        roots.setdefault(root, []).append(param)
+    trained_places = [place.get(fqn, len(place)) for fqn in trained]
+    for fqn, params in roots.items():
+        places = [place.get(param.module, len(place)) for param in params]
+        before = sum(there < min(places) for there in trained_places)
+        after = sum(there > max(places) for there in trained_places)
+        is_last = before > 0 and after == 0
+        failure = _failure(run, model, params, is_last=is_last)
+        yield _Subtree(fqn, tuple(params), failure, max(places), before)
+
+
+def _ancestors(fqn: str) -> list[str]:
+    """The modules that hold a module, outermost first, and itself."""
+    parts = fqn.split(".") if fqn else []
+    return [".".join(parts[:depth]) for depth in range(len(parts) + 1)]
+
+
+def _failure(run: Run, model: ModelFacts, params: list[ParamFacts], *, is_last: bool) -> _Failure:
+    owners = {param.module for param in params}
+    walked = any(param.path is not None for param in model.params)
+    reached = any(run.at("grad.max", Site(model.name, param.fqn)) for param in params)
+    if reached and not (walked and all(param.path is None for param in params)):
+        return _Failure.ZERO
+    if not any(module.calls for module in model.modules if module.fqn in owners):
+        return _Failure.NEVER_CALLED
+    return _Failure.UNUSED_OUTPUT if is_last else _Failure.CUT
+
+
+def _evidence(run: Run, model: ModelFacts, together: list[_Subtree]) -> Evidence:
+    nearest = together[-1]
+    params = [param for subtree in together for param in subtree.silent]
+    absent = run.at("grad.absent", Site(model.name, params[0].fqn))
+    assert absent is not None
+    steps = absent.step - absent.first_step
+    fqn = nearest.fqn or model.name
+    cause, fix = _TEXTS[nearest.failure]
+    what = "exactly 0" if nearest.failure is _Failure.ZERO else "missing"
+    before = len(together) - 1
+    modules = f" and {before} module{'s' * (before > 1)} before it" if before else ""
+    return Evidence(
+        site=Site(model.name, nearest.fqn),
+        step=absent.step,
+        message=f"the gradient of {len(params)} parameters of `{fqn}`{modules} was {what} at all "
+        f"{len(absent)} measured steps, over {steps} steps",
+        numbers={"parameters": len(params), "steps": steps, "measured_steps": len(absent)},
+        point=Point.GRAD,
+        cause=cause,
+        fix=fix.format(fqn=fqn),
+        excluded=("frozen parameters", "sparse gradients", "zero only in the first step"),
+        series=("grad.absent",),
+        severity=Severity.ERROR if nearest.failure is _Failure.CUT else Severity.WARNING,
+    )

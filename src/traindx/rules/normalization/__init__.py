@@ -1,0 +1,1 @@
+"""N: faults of normalization layers."""

@@ -1,0 +1,138 @@
+"""N001: running statistics lie far from those of the batches the model trains on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from traindx.facts import ModelFacts
+from traindx.findings import Evidence, Severity
+from traindx.records import Site
+from traindx.rules.normalization.running import (
+    RECENT,
+    excess_gap,
+    never_evaluated,
+    normalizes_by_batch,
+    running_norms,
+    used_at,
+)
+from traindx.rules.rule import rule
+from traindx.run import Run
+
+_FORGOTTEN = 0.05
+"""Weight under which the initial statistics no longer count."""
+
+
+@rule(
+    "N001",
+    severity=Severity.WARNING,
+    reads=("norm.running_gap",),
+    applies=never_evaluated,
+    explained_by=("N002", "N004"),
+    remedies=("recalibrate-bn",),
+)
+def bn_eval_gap(
+    run: Run, *, gap: float = 0.5, error_gap: float = 1.0, window: float = 10
+) -> Iterator[Evidence]:
+    """In eval mode the model normalizes by other statistics than those it was trained with.
+
+    ## Why it matters
+    In train mode a batch is normalized by its own mean and variance, in eval mode by the running
+    ones. Where the two differ, every layer behind sees shifted and scaled inputs in evaluation
+    that it never saw in training, and the loss in eval mode is worse than the same weights deserve.
+
+    ## How it is measured
+    Per layer, as the RMS over channels of how far the normalized batch moves, in its own standard
+    deviations, if the running statistics replace the batch's; the noise of sampling a batch
+    (1.5/batch size of the square) is taken off. Before the model's last evaluation pass in eval
+    mode (or at the end of its training, if that came later) the median over the last `window`
+    measured steps must exceed `gap`, and so must that over the last 3; above `error_gap` it is an
+    error. Steps at which the initial statistics still weigh more than 5 % do not count: that gap
+    is N002's. Layers that train in eval mode are left out. One finding a model, at its first such
+    layer.
+
+    ## How to fix
+    Estimate the statistics again before evaluating: run some hundred training batches through the
+    model in train mode without gradient, with `momentum=None` after `reset_running_stats()`. If
+    that closes the gap for good, raise `momentum`; if it comes back, the batches differ from each
+    other: shuffle them, keep unlike domains (real and generated) in separate forward passes or
+    layers, or use GroupNorm.
+
+    ## False alarms
+    A few batches that differ from the rest do not move the median, and a gap of the first steps
+    that has closed since is not there any more. Small batches scatter by their size, which is
+    taken off. Dropout does not enter: both statistics are of the same
+    training pass. A model whose weights move fast (a high learning rate) leaves its running
+    statistics behind for as long as it does; that gap is real, and closes as it settles.
+
+    ## References
+    Ioffe & Szegedy, "Batch Normalization" (ICML 2015), section 3.1. Ioffe, "Batch
+    Renormalization" (NeurIPS 2017), on the dependence on the batch. Wu & Johnson, "Rethinking
+    'Batch' in BatchNorm" (2021).
+    """
+    for model in run.models.values():
+        gaps = _gaps(run, model, int(window))
+        far = {fqn: value for fqn, (value, _) in gaps.items() if value > gap}
+        if far:
+            step = next(gaps[fqn][1] for fqn in far)
+            severity = Severity.ERROR if max(far.values()) > error_gap else Severity.WARNING
+            yield _evidence(model, far, step, severity, (gap, window))
+
+
+def _gaps(run: Run, model: ModelFacts, window: int) -> dict[str, tuple[float, int]]:
+    """Of each layer whose statistics were used, by fqn: its gap, and the step of that use."""
+    found: dict[str, tuple[float, int]] = {}
+    for norm in running_norms(model):
+        site = Site(model.name, norm.fqn)
+        series = run.at("norm.running_gap", site)
+        step = used_at(run, series) if series else None
+        if step is not None and normalizes_by_batch(run, site):
+            settled = _settled(run, site, before=step, window=window)
+            lasting, measured = excess_gap(run, site, before=step, window=settled)
+            present, _ = excess_gap(run, site, before=step, window=RECENT)
+            if measured >= RECENT:
+                found[norm.fqn] = min(lasting, present), step
+    return found
+
+
+def _settled(run: Run, site: Site, *, before: int, window: int) -> int:
+    """How many of the last `window` measured steps had forgotten the initial statistics.
+
+    Before that a gap says only that training has just begun; if it never comes, that is N002's.
+    """
+    weights = run.at("norm.initial_weight", site)
+    recent = weights.before(before, window) if weights else ()
+    return sum(weight <= _FORGOTTEN for weight in recent)
+
+
+def _evidence(
+    model: ModelFacts,
+    far: dict[str, float],
+    step: int,
+    severity: Severity,
+    thresholds: tuple[float, float],
+) -> Evidence:
+    gap, window = thresholds
+    norms = len(running_norms(model))
+    first, worst = next(iter(far)), max(far, key=lambda fqn: far[fqn])
+    return Evidence(
+        site=Site(model.name, first),
+        step=step,
+        message=f"in eval mode {len(far)} of {norms} normalization layers are off by more than "
+        f"{gap:g} standard deviations, `{worst}` by {far[worst]:.2f} (median of up to "
+        f"{window:g} measured steps before)",
+        numbers={"gap": far[worst], "layers": len(far)},
+        cause="The running statistics are not those of the batches seen in training.",
+        fix=f"""\
+# Before evaluating, estimate the statistics again from 100 training batches or more:
+for m in {model.name}.modules():
+    if hasattr(m, "reset_running_stats"):
+        m.reset_running_stats()
+        m.momentum = None
+{model.name}.train()
+with torch.no_grad():
+    for inputs, _ in training_batches:
+        {model.name}(inputs)""",
+        excluded=("dropout", "one odd batch", "sampling noise"),
+        series=("norm.running_gap",),
+        severity=severity,
+    )

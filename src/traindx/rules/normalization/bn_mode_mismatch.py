@@ -1,0 +1,173 @@
+"""N004: normalization layers train in a mode, or with a momentum, that cannot be meant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from traindx.facts import ModelFacts, ModuleFacts
+from traindx.findings import Evidence, Severity
+from traindx.records import Site
+from traindx.rules.normalization.running import no_running_norm, running_norms
+from traindx.rules.rule import rule
+from traindx.run import Run, Series
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """One normalization layer as last measured in training.
+
+    Attributes:
+        flags: Its `training` flag over the steps.
+        steps: Steps for which the flag has been what it is.
+    """
+
+    run: Run
+    model: ModelFacts
+    norm: ModuleFacts
+    flags: Series
+    steps: int
+
+    @property
+    def site(self) -> Site:
+        return self.flags.site
+
+    def last(self, quantity: str) -> float | None:
+        series = self.run.at(quantity, self.site)
+        return series.last if series else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One way in which the mode can be wrong."""
+
+    holds: Callable[[_Layer], bool]
+    seen: str
+    cause: str
+    fix: str
+
+
+def _left_in_eval(layer: _Layer) -> bool:
+    """The whole model left train mode; a freeze of the normalizations alone leaves it on."""
+    mode = layer.run.at("mode.training", Site(layer.model.name))
+    was_training = layer.flags.unchanged_since > layer.flags.first_step
+    switched = layer.flags.last == 0 and was_training and (mode is None or mode.last == 0)
+    return switched and not _is_frozen(layer)
+
+
+def _never_estimated(layer: _Layer) -> bool:
+    never_updated = layer.last("norm.tracked") == 0
+    return layer.flags.last == 0 and never_updated and not _is_frozen(layer)
+
+
+def _never_moves(layer: _Layer) -> bool:
+    change = layer.last("norm.running_change")
+    return (
+        layer.flags.last == 1
+        and layer.norm.options.get("momentum") == 0
+        and (layer.last("norm.updates") or 0) >= 1
+        # With no weight on the batch its standard deviation, and so the ratio, may be unknown.
+        and change is not None
+        and (change == 0 or math.isnan(change))
+    )
+
+
+def _is_frozen(layer: _Layer) -> bool:
+    own = [param for param in layer.model.params if param.module == layer.norm.fqn]
+    return bool(own) and not any(param.trainable for param in own)
+
+
+_CASES = (
+    _Case(
+        _left_in_eval,
+        "have trained in eval mode for {steps} steps (threshold {threshold:g}) after training in "
+        "train mode before",
+        "An evaluation switched {model} to eval mode and nothing switched it back.",
+        "Call `{model}.train()` after each evaluation, at the start of the epoch.",
+    ),
+    _Case(
+        _never_estimated,
+        "have trained in eval mode for {steps} steps (threshold {threshold:g}) with running "
+        "statistics that no batch has ever updated",
+        "{model} was put in eval mode before training, so nothing is normalized by its data.",
+        "Call `{model}.train()` before training.",
+    ),
+    _Case(
+        _never_moves,
+        "have updated their running statistics for {steps} steps (threshold {threshold:g}) without "
+        "any change",
+        "`momentum=0` gives new batches no weight: in PyTorch it is the weight of the new value.",
+        "Use `momentum=0.1`, which in other frameworks is called 0.9.",
+    ),
+)
+
+
+@rule(
+    "N004",
+    severity=Severity.ERROR,
+    reads=("norm.training",),
+    applies=no_running_norm,
+    remedies=("train-mode",),
+)
+def bn_mode_mismatch(run: Run, *, steps: float = 20) -> Iterator[Evidence]:
+    """Normalization layers train in a mode that cannot be meant.
+
+    ## Why it matters
+    A layer in eval mode normalizes by its running statistics and stops updating them. The network
+    then trains against statistics that no longer follow its activations, or that never were its
+    own, and loses what the normalization was put in for. The training loop looks the same.
+
+    ## How it is measured
+    On the `training` flags in the training forward passes, over at least `steps` steps up to the
+    last measured one. Any of: the model and its layers train in eval mode although they began in
+    train mode; the layers have been in eval mode from the start although no batch ever updated
+    their statistics; the layers are in train mode and update their statistics, but with
+    `momentum=0`, so that they never change. One finding a model, at its first such layer.
+
+    ## How to fix
+    Call `model.train()` before training and again after each evaluation. `momentum` is the weight
+    of the new value in PyTorch: 0.1 there is 0.9 in Keras, Flax and ONNX.
+
+    ## False alarms
+    Pretrained layers kept in eval mode from the start are deliberate and have updates behind them.
+    Layers frozen later on purpose leave the model itself in train mode. Layers whose own weights
+    are all frozen belong to a frozen backbone, whose statistics may come from a file that does not
+    count updates. Finetuning a whole model in eval mode after training it in train mode is a known
+    recipe, and is reported.
+
+    ## References
+    Ioffe & Szegedy, "Batch Normalization" (ICML 2015), section 3.1. PyTorch documentation,
+    `torch.nn.Module.train` and `torch.nn.BatchNorm2d`, on `momentum`.
+    """
+    for model in run.models.values():
+        layers = list(_layers(run, model))
+        long_enough = [layer for layer in layers if layer.steps >= steps]
+        for case in _CASES:
+            affected = [layer for layer in long_enough if case.holds(layer)]
+            if affected:
+                yield _evidence(model, case, affected, len(layers), steps)
+
+
+def _layers(run: Run, model: ModelFacts) -> Iterator[_Layer]:
+    for norm in running_norms(model):
+        flags = run.at("norm.training", Site(model.name, norm.fqn))
+        if flags is not None:
+            yield _Layer(run, model, norm, flags, flags.step - flags.unchanged_since)
+
+
+def _evidence(
+    model: ModelFacts, case: _Case, affected: list[_Layer], layers: int, threshold: float
+) -> Evidence:
+    first = affected[0]
+    seen = case.seen.format(steps=first.steps, threshold=threshold)
+    return Evidence(
+        site=first.site,
+        step=first.flags.step,
+        message=f"{len(affected)} of {layers} normalization layers of {model.name} {seen}",
+        numbers={"steps": first.steps, "layers": len(affected)},
+        cause=case.cause.format(model=model.name),
+        fix=case.fix.format(model=model.name),
+        excluded=("pretrained layers kept in eval mode", "layers frozen on purpose"),
+        series=("norm.training", "mode.training"),
+    )

@@ -1,0 +1,157 @@
+"""N002: evaluation uses running statistics that are still mostly their initial values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from traindx.facts import ModelFacts, ModuleFacts
+from traindx.findings import Evidence, Severity
+from traindx.records import Site
+from traindx.rules.normalization.running import (
+    RECENT,
+    excess_gap,
+    never_evaluated,
+    normalizes_by_batch,
+    running_norms,
+    used_at,
+)
+from traindx.rules.rule import rule
+from traindx.run import Run, Series
+
+_ENOUGH = 0.01
+"""Weight of the initial values that the fix leaves."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stale:
+    """One layer whose statistics had not settled when they were used."""
+
+    norm: ModuleFacts
+    used_at: int
+    weight: float
+    updates: float
+    gap: float
+
+
+@rule(
+    "N002",
+    severity=Severity.ERROR,
+    reads=("norm.initial_weight",),
+    applies=never_evaluated,
+    explained_by=("N004",),
+    remedies=("recalibrate-bn", "raise-bn-momentum"),
+)
+def bn_stats_stale(
+    run: Run, *, initial_weight: float = 0.05, gap: float = 0.5
+) -> Iterator[Evidence]:
+    """Evaluation normalizes by running statistics that have seen too few batches to be right.
+
+    ## Why it matters
+    Running statistics start at mean 0 and variance 1 and move by `momentum` with each training
+    batch. After n updates the start still weighs (1 - momentum)^n: with momentum 0.01 it takes 299
+    updates to bring that under 5 %. Until then a network that trains well evaluates badly, since
+    in eval mode it normalizes by numbers that never were its own.
+
+    ## How it is measured
+    At the last evaluation pass in eval mode after training began, or at the end of training if
+    that went on after it: the initial statistics must weigh more than `initial_weight` (exact
+    arithmetic), and the normalized batch must move by more than `gap` standard deviations (RMS
+    over channels) if the running statistics replace the batch's own, after the noise of sampling
+    the batch (1.5/batch size of the square) is taken off. Updates since the last measured step
+    count, too. One finding a model, at its first such layer.
+
+    ## How to fix
+    Raise `momentum`, or run enough batches through the model in train mode without gradient before
+    evaluating; the finding computes both for your run. `momentum=None` averages all batches
+    equally and leaves no weight on the start.
+
+    ## False alarms
+    An evaluation before training says nothing. One early in the first epoch is reported, and the
+    finding clears at the next evaluation if the statistics have settled by then. Pretrained
+    layers have many updates behind them, and layers kept in eval mode while training evaluate as
+    they train; neither is reported. Inputs that are standardized anyway have no gap.
+
+    ## References
+    Ioffe & Szegedy, "Batch Normalization" (ICML 2015), section 3.1. Wu & Johnson, "Rethinking
+    'Batch' in BatchNorm" (2021), section 3, on precise statistics. PyTorch documentation,
+    `torch.nn.BatchNorm2d`, on `momentum`.
+    """
+    for model in run.models.values():
+        norms = running_norms(model)
+        looked_at = [_look_at(run, model, norm) for norm in norms]
+        stale = [it for it in looked_at if it and it.weight > initial_weight and it.gap > gap]
+        if stale:
+            yield _evidence(model, stale, len(norms), initial_weight, gap)
+
+
+def _look_at(run: Run, model: ModelFacts, norm: ModuleFacts) -> _Stale | None:
+    """The state of a layer's statistics where they were used."""
+    site = Site(model.name, norm.fqn)
+    weights, updates = run.at("norm.initial_weight", site), run.at("norm.tracked", site)
+    if weights is None or updates is None or not normalizes_by_batch(run, site):
+        return None
+    step = used_at(run, weights)
+    if step is None:
+        return None
+    gap, _ = excess_gap(run, site, before=step, window=RECENT)
+    weight, seen = weights.before(step, 1)[-1], updates.before(step, 1)[-1]
+    unseen = _updates_not_measured(run, updates, step)
+    # (1 - momentum)^seen, carried on to the updates between the last measured step and the use.
+    weight = weight ** ((seen + unseen) / seen) if seen else weight
+    return _Stale(norm, step, weight, seen + unseen, gap)
+
+
+def _updates_not_measured(run: Run, tracked: Series, used_at: int) -> float:
+    """Updates in the steps after the last one measured before the statistics were used."""
+    measured = tracked.step_before(used_at)
+    per_step = run.at("norm.updates", tracked.site)
+    if measured is None or per_step is None:
+        return 0.0
+    return (used_at - 1 - measured) * per_step.last
+
+
+def _evidence(
+    model: ModelFacts, stale: list[_Stale], norms: int, initial_weight: float, gap: float
+) -> Evidence:
+    first, worst = stale[0], max(stale, key=lambda it: it.gap)
+    return Evidence(
+        site=Site(model.name, first.norm.fqn),
+        step=first.used_at,
+        message=f"after {first.updates:.0f} updates the initial running statistics still weigh "
+        f"{first.weight:.0%} (threshold {initial_weight:.0%}) in {len(stale)} of {norms} "
+        f"normalization layers, and in eval mode `{worst.norm.fqn}` is off by {worst.gap:.2f} "
+        f"standard deviations (threshold {gap:g})",
+        numbers={
+            "initial_weight": first.weight,
+            "updates": first.updates,
+            "gap": worst.gap,
+            "layers": len(stale),
+            "momentum_needed": _momentum_needed(first.updates),
+        },
+        cause=f"`momentum={first.norm.options.get('momentum')}` is too small for "
+        f"{first.updates:.0f} updates.",
+        fix=_fix(model, first),
+        excluded=("an evaluation before training", "sampling noise", "standardized inputs"),
+        series=("norm.running_gap", "norm.initial_weight"),
+    )
+
+
+def _momentum_needed(updates: float) -> float:
+    """The momentum, to two digits after the point, that leaves under 1 % after these updates."""
+    return math.floor(100 * (1 - _ENOUGH ** (1 / max(updates, 1))) + 1) / 100
+
+
+def _fix(model: ModelFacts, stale: _Stale) -> str:
+    fix = f"""\
+# Before training; leaves under 1 % of the start after {stale.updates:.0f} updates:
+for m in {model.name}.modules():
+    if hasattr(m, "running_mean"):
+        m.momentum = {_momentum_needed(stale.updates)}"""
+    momentum = stale.norm.options.get("momentum")
+    if not isinstance(momentum, float) or not 0 < momentum < 1:
+        return fix
+    batches = math.floor(math.log(_ENOUGH) / math.log1p(-momentum)) + 1
+    return f"""{fix}
+# Or before evaluating: run {batches} batches through {model.name}.train() under torch.no_grad()."""

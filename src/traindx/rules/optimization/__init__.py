@@ -1,0 +1,1 @@
+"""O: faults of the optimizer and its updates."""

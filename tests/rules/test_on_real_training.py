@@ -1,0 +1,314 @@
+"""Each rule on real training: a fault that fires it, and a near miss, one change away.
+
+The faults are written as users write them; nothing here is recorded by hand.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import traindx
+from traindx.findings import Finding, Severity
+
+Training = Callable[[], None]
+
+
+@pytest.fixture
+def findings(tmp_path: Path) -> Callable[[Training], list[Finding]]:
+    """Runs a training watched; gives its active findings, causes before what they explain."""
+
+    def run(training: Training) -> list[Finding]:
+        torch.manual_seed(0)
+        with traindx.watch("training", folder=tmp_path) as session:
+            training()
+        verdict = session.run.verdict
+        assert verdict is not None
+        assert [it for it in verdict.not_evaluated if "Error" in it.reason] == []
+        return [finding for finding in verdict.findings if finding.active]
+
+    return run
+
+
+def problem(features: int = 20) -> tuple[Tensor, Tensor]:
+    """Inputs and one of three classes, linearly separable."""
+    generator = torch.Generator().manual_seed(1)
+    inputs = torch.randn(512, features, generator=generator)
+    return inputs, (inputs @ torch.randn(features, 3, generator=generator)).argmax(1)
+
+
+def fit(
+    net: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    *,
+    steps: int = 90,
+    each: Callable[[int], object] = lambda _step: None,
+    batch: Callable[[int], tuple[Tensor, Tensor]] | None = None,
+    clear_every: int = 1,
+) -> None:
+    """An ordinary loop; `each` runs before every step, such as an evaluation."""
+    inputs, labels = problem()
+    for step in range(steps):
+        each(step)
+        picked = torch.arange(step * 64, step * 64 + 64) % len(inputs)
+        x, y = batch(step) if batch else (inputs[picked], labels[picked])
+        if clear_every and step % clear_every == 0:
+            optimizer.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        if clear_every < 2 or step % clear_every == clear_every - 1:
+            optimizer.step()
+
+
+def sgd(net: nn.Module, lr: float = 0.1) -> torch.optim.Optimizer:
+    return torch.optim.SGD(net.parameters(), lr=lr)
+
+
+def evaluate(net: nn.Module, *, back_to_training: bool = True) -> None:
+    net.eval()
+    with torch.no_grad():
+        net(problem()[0])
+    if back_to_training:
+        net.train()
+
+
+def mlp(norm: bool = False, momentum: float | None = 0.1) -> nn.Sequential:
+    middle = [nn.BatchNorm1d(32, momentum=momentum)] if norm else []
+    return nn.Sequential(nn.Linear(20, 32), *middle, nn.ReLU(), nn.Linear(32, 3))
+
+
+def codes(found: list[Finding]) -> list[str]:
+    return [finding.code for finding in found]
+
+
+# -- O003 ------------------------------------------------------------------------------------------
+
+
+def test_an_optimizer_of_a_model_that_was_copied_afterwards_fires_o003(findings):
+    def training():
+        net = mlp()
+        optimizer = sgd(net)
+        net = copy.deepcopy(net)
+        fit(net, optimizer)
+
+    (finding, *_) = findings(training)
+    assert finding.code == "O003"
+    assert finding.severity is Severity.ERROR
+
+
+def test_a_layer_replaced_after_the_optimizer_was_built_fires_o003(findings):
+    def training():
+        net = mlp()
+        optimizer = sgd(net)
+        net[2] = nn.Linear(32, 3)
+        fit(net, optimizer)
+
+    (finding, *_) = findings(training)
+    assert finding.code == "O003"
+    assert finding.evidence.site.fqn == "2.weight"
+
+
+def test_a_head_trained_alone_on_a_backbone_that_is_not_frozen_is_no_o003(findings):
+    def training():
+        net = mlp()
+        fit(net, sgd(net[2]))
+
+    assert findings(training) == []
+
+
+# -- G003 ------------------------------------------------------------------------------------------
+
+
+class Cut(nn.Module):
+    """An encoder and a head, with something done to the code between them."""
+
+    def __init__(self, between: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.encoder = nn.Linear(20, 16)
+        self.head = nn.Linear(16, 3)
+        self.between = between
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.between(torch.relu(self.encoder(x))))
+
+
+def test_a_graph_cut_between_encoder_and_loss_fires_g003_as_an_error(findings):
+    def training():
+        net = Cut(lambda code: code.detach())
+        fit(net, sgd(net))
+
+    (finding,) = findings(training)
+    assert (finding.code, finding.severity) == ("G003", Severity.ERROR)
+    assert finding.evidence.site == ("net", "encoder")
+
+
+def test_a_branch_that_is_never_called_fires_g003_as_a_warning(findings):
+    def training():
+        net = mlp()
+        net.auxiliary = nn.Linear(32, 3)
+        net.forward = lambda x: net[2](net[1](net[0](x)))  # as a model that has outgrown a head
+        fit(net, sgd(net))
+
+    (finding,) = findings(training)
+    assert (finding.code, finding.severity) == ("G003", Severity.WARNING)
+    assert finding.evidence.site.fqn == "auxiliary"
+
+
+def test_a_frozen_encoder_is_no_g003(findings):
+    def training():
+        net = Cut(lambda code: code)
+        net.encoder.requires_grad_(False)
+        fit(net, sgd(net))
+
+    assert findings(training) == []
+
+
+# -- G006 ------------------------------------------------------------------------------------------
+
+
+def test_gradients_that_are_never_cleared_fire_g006(findings):
+    def training():
+        net = mlp()
+        fit(net, sgd(net, lr=1e-3), clear_every=0)
+
+    assert codes(findings(training)) == ["G006"]
+
+
+def test_accumulation_over_four_batches_is_no_g006(findings):
+    def training():
+        net = mlp()
+        fit(net, sgd(net), steps=240, clear_every=4)
+
+    assert findings(training) == []
+
+
+# -- N004 ------------------------------------------------------------------------------------------
+
+
+def test_a_model_left_in_eval_mode_after_its_first_evaluation_fires_n004(findings):
+    def training():
+        net = mlp(norm=True)
+        first = 15
+
+        def after_an_epoch(step: int) -> None:
+            if step == first:
+                evaluate(net, back_to_training=False)
+
+        fit(net, sgd(net), each=after_an_epoch)
+
+    (finding, *_) = findings(training)
+    assert (finding.code, finding.severity) == ("N004", Severity.ERROR)
+
+
+def test_a_pretrained_norm_kept_in_eval_mode_from_the_start_is_no_n004(findings):
+    def training():
+        net = mlp(norm=True)
+        with torch.no_grad():
+            for _ in range(40):
+                net(problem()[0])  # statistics as a checkpoint would bring them
+        net[1].eval()
+        fit(net, sgd(net))
+
+    assert findings(training) == []
+
+
+# -- N001, N002 ------------------------------------------------------------------------------------
+
+
+def unlike_batches(step: int) -> tuple[Tensor, Tensor]:
+    """Every batch comes from one of two domains, of which one is shifted."""
+    inputs, labels = problem()
+    picked = torch.arange(step * 64, step * 64 + 64) % len(inputs)
+    return inputs[picked] + 4.0 * (step // 3 % 2), labels[picked]
+
+
+def mixed_batches(step: int) -> tuple[Tensor, Tensor]:
+    """Both domains, half and half in every batch."""
+    inputs, labels = problem()
+    picked = torch.arange(step * 64, step * 64 + 64) % len(inputs)
+    return inputs[picked] + 4.0 * (torch.arange(64) % 2)[:, None], labels[picked]
+
+
+def trained_on(batch: Callable[[int], tuple[Tensor, Tensor]], momentum: float) -> Training:
+    def training():
+        net = mlp(norm=True, momentum=momentum)
+        fit(net, sgd(net, lr=0.01), steps=300, batch=batch)
+        evaluate(net)
+
+    return training
+
+
+def test_domains_in_separate_batches_fire_n001(findings):
+    (finding, *_) = findings(trained_on(unlike_batches, momentum=0.1))
+    assert finding.code == "N001"
+    assert finding.evidence.numbers["gap"] > 0.5
+
+
+def test_the_same_domains_in_every_batch_are_no_n001(findings):
+    assert findings(trained_on(mixed_batches, momentum=0.1)) == []
+
+
+def test_a_momentum_of_one_thousandth_fires_n002(findings):
+    (finding,) = findings(trained_on(mixed_batches, momentum=0.001))
+    assert (finding.code, finding.severity) == ("N002", Severity.ERROR)
+    assert finding.evidence.numbers["initial_weight"] == pytest.approx(0.999**300, rel=1e-3)
+
+
+def test_a_cumulative_average_is_no_n002(findings):
+    def training():
+        net = mlp(norm=True, momentum=None)
+        fit(net, sgd(net, lr=0.01), each=lambda step: step == 45 and evaluate(net))
+        evaluate(net)
+
+    assert findings(training) == []
+
+
+# -- G001, F005 ------------------------------------------------------------------------------------
+
+
+def deep(activation: type[nn.Module], depth: int, gain: float, norm: bool = False) -> nn.Sequential:
+    layers: list[nn.Module] = []
+    for i in range(depth):
+        linear = nn.Linear(20 if i == 0 else 32, 32)
+        nn.init.xavier_normal_(linear.weight, gain)
+        layers += [linear, *([nn.BatchNorm1d(32)] if norm else []), activation()]
+    return nn.Sequential(*layers, nn.Linear(32, 3))
+
+
+def test_a_deep_tanh_network_with_small_weights_fires_g001(findings):
+    def training():
+        net = deep(nn.Tanh, 12, gain=0.3)
+        fit(net, sgd(net))
+
+    assert codes(findings(training)) == ["G001"]
+
+
+def test_the_same_network_with_its_proper_gain_is_no_g001(findings):
+    def training():
+        net = deep(nn.Tanh, 12, gain=5 / 3)
+        fit(net, sgd(net))
+
+    assert findings(training) == []
+
+
+def test_twelve_sigmoids_fire_f005_which_explains_the_vanishing_gradient(findings):
+    def training():
+        net = deep(nn.Sigmoid, 12, gain=1.0)
+        fit(net, sgd(net))
+
+    cause, symptom = findings(training)
+    assert (cause.code, symptom.code, symptom.caused_by) == ("F005", "G001", (cause.id,))
+    assert cause.evidence.numbers["sigmoids"] == 12
+
+
+def test_twelve_sigmoids_with_normalization_between_them_are_no_f005(findings):
+    def training():
+        net = deep(nn.Sigmoid, 12, gain=1.0, norm=True)
+        fit(net, sgd(net))
+
+    assert findings(training) == []
