@@ -1,0 +1,113 @@
+"""The report for other programs: one JSON document, described in docs/json.md."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+
+from traindx import __version__
+from traindx.facts import Json
+from traindx.findings import Finding
+from traindx.records import EventKind
+from traindx.report.story import judged
+from traindx.run import Run
+
+SCHEMA = 1
+
+
+def render(run: Run) -> str:
+    """The document as text: strict JSON, ASCII, the same for the same run."""
+    return json.dumps(_finite(document(run)), allow_nan=False, indent=2)
+
+
+def document(run: Run) -> dict[str, Json]:
+    """The document as plain data, in which numbers may still be NaN or infinite."""
+    verdict = judged(run)
+    return {
+        "schema": SCHEMA,
+        "tool": {"name": "traindx", "version": __version__},
+        "run": _run(run),
+        "rules": {
+            "evaluated": [*sorted(verdict.evaluated)],
+            "not_evaluated": [
+                {"code": entry.code, "reason": entry.reason}
+                for entry in sorted(verdict.not_evaluated, key=lambda entry: entry.code)
+            ],
+        },
+        "skipped_sites": _skipped_sites(run),
+        "contexts": [],
+        "findings": [_finding(f) for f in sorted(verdict.findings, key=lambda f: f.id)],
+    }
+
+
+def _run(run: Run) -> dict[str, Json]:
+    header = run.header
+    return {
+        "id": header.get("id"),
+        "command": header.get("command"),
+        "exit_code": header.get("exit_code"),
+        "steps": run.steps,
+        "measured_steps": run.measured_steps,
+        "overhead_fraction": header.get("overhead_fraction"),
+        "store": str(run.path) if run.path else None,
+        "models": [*run.models],
+    }
+
+
+def _skipped_sites(run: Run) -> list[Json]:
+    skipped = {
+        (e.site.model, e.site.fqn, _text(e.detail.get("point")), _text(e.detail.get("reason")))
+        for e in run.events(EventKind.SKIPPED)
+    }
+    return [
+        {"model": model, "site": fqn, "point": point or None, "reason": reason}
+        for model, fqn, point, reason in sorted(skipped)
+    ]
+
+
+def _text(value: Json) -> str:
+    return "" if value is None else str(value)
+
+
+def _finding(finding: Finding) -> dict[str, Json]:
+    evidence = finding.evidence
+    return {
+        "id": finding.id,
+        "fingerprint": finding.fingerprint,
+        "code": finding.code,
+        "name": finding.name,
+        "severity": finding.severity.value,
+        "status": "active" if finding.active else "cleared",
+        "model": evidence.site.model,
+        "site": evidence.site.fqn,
+        "point": evidence.point.value if evidence.point else None,
+        "first_step": finding.first_step,
+        "last_step": finding.last_step,
+        "count": finding.count,
+        "message": evidence.message,
+        "evidence": _sorted(evidence.numbers),
+        "thresholds": _sorted(finding.thresholds),
+        "cause": evidence.cause,
+        "fix": evidence.fix,
+        "confounders_excluded": [*evidence.excluded],
+        "caused_by": [*sorted(finding.caused_by)],
+        "remedies": [*finding.remedies],
+    }
+
+
+def _sorted(numbers: Mapping[str, float]) -> dict[str, Json]:
+    return {name: numbers[name] for name in sorted(numbers)}
+
+
+def _finite(value: Json) -> Json:
+    """JSON has no NaN and no infinity; they are written as the strings JavaScript reads."""
+    match value:
+        case float() if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case list():
+            return [_finite(entry) for entry in value]
+        case dict():
+            return {key: _finite(entry) for key, entry in value.items()}
+        case _:
+            return value

@@ -1,0 +1,115 @@
+"""The layers of a model in network order, and where among them a site lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from traindx.facts import ModelFacts, ModuleFacts, ParamFacts
+from traindx.records import Site
+from traindx.report.untrusted import plain
+from traindx.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A module that computes: it holds parameters of its own, or no other module.
+
+    Attributes:
+        site: Where it is.
+        kind: Its class name.
+        position: Its place in the forward pass, from 1; None if it was never seen called.
+        params: The parameters it owns.
+    """
+
+    site: Site
+    kind: str
+    position: int | None
+    params: tuple[ParamFacts, ...]
+
+    @property
+    def num_params(self) -> int:
+        """Elements of its parameters together."""
+        return sum(_elements(param) for param in self.params)
+
+    @property
+    def main_param(self) -> Site | None:
+        """The site of its largest parameter, the weight in most layers."""
+        if not self.params:
+            return None
+        return Site(self.site.model, max(self.params, key=_elements).fqn)
+
+
+def _elements(param: ParamFacts) -> int:
+    count = 1
+    for extent in param.shape:
+        count *= extent
+    return count
+
+
+def in_network_order(model: ModelFacts) -> list[ModuleFacts]:
+    """Its modules as the forward pass first calls them; those never called come last."""
+    never = len(model.modules) + max((module.order or 0 for module in model.modules), default=0)
+    return sorted(model.modules, key=lambda m: never if m.order is None else m.order)
+
+
+def params_by_module(model: ModelFacts) -> dict[str, list[ParamFacts]]:
+    """The parameters of each module that owns any."""
+    owned: dict[str, list[ParamFacts]] = {}
+    for param in model.params:
+        owned.setdefault(param.module, []).append(param)
+    return owned
+
+
+def layers(model: ModelFacts) -> list[Layer]:
+    """The layers of a model in network order."""
+    owned = params_by_module(model)
+    parents = {parent for module in model.modules for parent in _parents(module.fqn)}
+    chosen = [m for m in in_network_order(model) if m.fqn in owned or m.fqn not in parents]
+    return [
+        Layer(
+            site=Site(model.name, module.fqn),
+            kind=module.kind,
+            position=None if module.order is None else i,
+            params=tuple(owned.get(module.fqn, ())),
+        )
+        for i, module in enumerate(chosen, start=1)
+    ]
+
+
+def sites(model: ModelFacts) -> Iterator[Site]:
+    """Every module and, right after it, its own parameters, in network order."""
+    owned = params_by_module(model)
+    for module in in_network_order(model):
+        yield Site(model.name, module.fqn)
+        for param in owned.get(module.fqn, ()):
+            yield Site(model.name, param.fqn)
+
+
+def _parents(fqn: str) -> Iterator[str]:
+    while fqn:
+        fqn = fqn.rpartition(".")[0]
+        yield fqn
+
+
+def where(run: Run, site: Site) -> str:
+    """A site as a person finds it: model, path, class and place in the network."""
+    if not site.model:
+        return plain(site.fqn) or "the whole run"
+    name = plain(f"{site.model} · {site.fqn}" if site.fqn else site.model)
+    model = run.models.get(site.model)
+    about = _about(model, site.fqn) if model else ""
+    return f"{name} ({about})" if about else name
+
+
+def _about(model: ModelFacts, fqn: str) -> str:
+    modules = {module.fqn: module.kind for module in model.modules}
+    if not fqn:
+        return plain(model.kind)
+    owner = fqn if fqn in modules else fqn.rpartition(".")[0]
+    words = [plain(modules[owner])] if owner in modules else []
+    order = layers(model)
+    place = next((layer.position for layer in order if layer.site.fqn == owner), None)
+    if place is not None:
+        words.append(f"layer {place} of {len(order)}")
+    return ", ".join(words)
