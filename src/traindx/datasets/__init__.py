@@ -1,0 +1,1 @@
+"""Real images to train on: the embedded Fashion-MNIST subset and the loader of the full set."""

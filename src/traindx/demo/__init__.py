@@ -1,0 +1,1 @@
+"""Three ordinary training scripts, and what their trained models are judged by."""
