@@ -1,0 +1,82 @@
+"""When to measure: a fixed ladder of steps, and a budget that may only make it sparser."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from statistics import median
+
+DENSE = 10
+"""The first steps, each of which is measured: faults show there first."""
+EXEMPT = 200
+"""Steps before the budget is enforced; shorter runs are exempt."""
+_FIRST_EVERY = 16
+_MAX_EVERY = 1 << 16
+
+
+class Cadence:
+    """Steps 0 to 9, then every 2^k-th; or exactly every N-th.
+
+    The cost of measuring is taken from the duration of whole steps, measured against neighbouring
+    unmeasured ones, since a tool's own clock does not see what it costs in caches and memory.
+
+    Attributes:
+        every: The interval in force after the dense start.
+        fixed: Whether it was given, and so never changes.
+        budget: Largest fraction of training time that measuring may take.
+    """
+
+    def __init__(
+        self, every: int | None = None, *, budget: float = 0.03, clock: Callable[[], float]
+    ) -> None:
+        self.fixed = every is not None
+        self.every = every or _FIRST_EVERY
+        self.budget = budget
+        self._clock = clock
+        self._mark: float | None = None
+        self._measured: deque[float] = deque(maxlen=9)
+        self._unmeasured: deque[float] = deque(maxlen=33)
+        self._total = 0.0
+        self._spent = 0.0
+
+    def due(self, count: int) -> bool:
+        """Whether the step with this number (from 0) is to be measured."""
+        return (count < DENSE and not self.fixed) or count % self.every == 0
+
+    def step_ended(self, *, measured: bool, step: int) -> float | None:
+        """Note the end of a step; its seconds, or None for the first."""
+        now = self._clock()
+        seconds = None if self._mark is None else now - self._mark
+        self._mark = now
+        # The first steps warm caches and allocate; they say nothing of the cost.
+        if seconds is not None and step >= 3:
+            self._note(seconds, measured=measured)
+        return seconds
+
+    def skip_time(self) -> None:
+        """Start the next step's clock now: what came since the last step was not training."""
+        self._mark = self._clock()
+
+    def _note(self, seconds: float, *, measured: bool) -> None:
+        (self._measured if measured else self._unmeasured).append(seconds)
+        self._total += seconds
+        if measured and len(self._unmeasured) >= 3:
+            self._spent += max(0.0, seconds - median(self._unmeasured))
+
+    @property
+    def fraction(self) -> float | None:
+        """Fraction of the time spent on measuring; None with nothing to compare with."""
+        if len(self._unmeasured) < 3 or not self._measured or not self._total:
+            return None
+        return min(1.0, self._spent / self._total)
+
+    def adapt(self, step: int) -> bool:
+        """Make the ladder sparser if the budget is exceeded; True if it changed."""
+        if self.fixed or step < EXEMPT or len(self._measured) < 5 or len(self._unmeasured) < 5:
+            return False
+        bare = median(self._unmeasured)
+        extra = max(0.0, median(self._measured) - bare)
+        before = self.every
+        while self.every < _MAX_EVERY and extra > self.budget * (bare * self.every + extra):
+            self.every *= 2
+        return self.every != before

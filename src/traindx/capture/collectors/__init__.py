@@ -1,0 +1,42 @@
+"""What is measured: a file a collector, each saying where to tap.
+
+A collector never decides and never reads a device; the recorder computes and copies.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from traindx.capture.models import TrackedModel
+from traindx.capture.recorder import Recorder
+
+Places = list[tuple[TrackedModel, str, Tensor]]
+"""Parameters an optimizer holds, with their model and fqn."""
+
+
+class Collector:
+    """The moments of a measured step; a collector overrides those it needs."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+
+    def output(self, model: TrackedModel, fqn: str, module: nn.Module, output: object) -> None:
+        """A module has returned, with gradients enabled."""
+
+    def before_backward(self, model: TrackedModel) -> None:
+        """A loss of the model is about to be differentiated."""
+
+    def after_backward(self, model: TrackedModel, scale: float | Tensor | None) -> None:
+        """The model's gradients are as backward left them, times the loss `scale`."""
+
+    def before_step(self, places: Places) -> None:
+        """An optimizer is about to change these parameters."""
+
+    def after_step(self, places: Places) -> None:
+        """An optimizer has changed these parameters."""
+
+    def round_starts(self, model: TrackedModel) -> None:
+        """A step that will be measured begins for a confirmed model."""
+
+    def round_ends(self, model: TrackedModel) -> None:
+        """The measured step of a confirmed model is complete."""

@@ -1,0 +1,61 @@
+"""Every module's output, and the gradient of the loss with respect to it."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+from torch import Tensor, nn
+
+from traindx.capture.collectors import Collector
+from traindx.capture.models import TrackedModel
+from traindx.capture.recorder import Place, Recorder
+from traindx.records import Point
+
+OnGradient = Callable[[Place, int, Tensor], None]
+
+
+class Activations(Collector):
+    """Outputs as modules return them, before anything can change them in place.
+
+    Args:
+        recorder: Where statistics go.
+        on_gradient: Told of an output's place, step and gradient when backward reaches it.
+    """
+
+    def __init__(self, recorder: Recorder, on_gradient: OnGradient) -> None:
+        super().__init__(recorder)
+        self._on_gradient = on_gradient
+        self._last: tuple[weakref.ref[Tensor], int] | None = None
+
+    def output(self, model: TrackedModel, fqn: str, module: nn.Module, output: object) -> None:
+        """Measure the first tensor of an output, unless the last child returned that very one."""
+        tensor = first_tensor(output)
+        if tensor is None or self._is_last(tensor):
+            return
+        measured = self.recorder.tensor((model, fqn, Point.OUTPUT), tensor, zeros=True)
+        # A leaf (an embedding weight returned as it is) would keep the hook for good.
+        if measured and tensor.requires_grad and tensor.grad_fn is not None:
+            place, step = (model, fqn, Point.OUTPUT_GRAD), self.recorder.step
+            hook = functools.partial(self._on_gradient, place, step)
+            cast(Any, tensor).register_hook(hook)
+
+    def _is_last(self, tensor: Tensor) -> bool:
+        """Whether it was the last one measured; one changed in place since then is another."""
+        version = -1 if tensor.is_inference() else tensor._version
+        last, self._last = self._last, (weakref.ref(tensor), version)
+        return last is not None and last[0]() is tensor and last[1] == version
+
+
+def first_tensor(output: object) -> Tensor | None:
+    """The first tensor in a nested output (an LSTM's output, not its state)."""
+    if isinstance(output, Tensor):
+        return output
+    if isinstance(output, dict):
+        return first_tensor([*cast("dict[object, object]", output).values()])
+    if not isinstance(output, list | tuple):
+        return None
+    values = cast("Iterable[object]", output)
+    return next((found for value in values if (found := first_tensor(value)) is not None), None)

@@ -1,0 +1,94 @@
+"""What is known of the models, optimizers and losses of a run, and what of it is news."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from traindx.capture.collectors.norms import tracking_norms
+from traindx.capture.describe import describe
+from traindx.capture.models import LooseParameters, Models, TrackedModel
+from traindx.capture.optimizers import Optimizers, TrackedOptimizer
+from traindx.facts import Facts, LossFacts
+
+_SETTLING = 3
+"""Steps in which what is known may still grow with every step."""
+
+
+class Inventory:
+    """The facts of a run, written when they are new or have changed."""
+
+    def __init__(self, models: Models, optimizers: Optimizers) -> None:
+        self._models = models
+        self._optimizers = optimizers
+        self._losses: dict[str, LossFacts] = {}
+        self._written: dict[str, Facts] = {}
+        self._parts: dict[str, list[tuple[int, bool]]] = {}
+        self._counts: dict[str, dict[str, int]] = {}
+
+    def add_loss(self, facts: LossFacts) -> None:
+        """Note what went into a loss."""
+        self._losses[facts.models] = facts
+
+    def news(self, step: int) -> list[Facts]:
+        """Facts that are new or have changed since they were last asked for."""
+        facts: dict[str, Facts] = {f"loss {name}": loss for name, loss in self._losses.items()}
+        for tracked in self._optimizers:
+            facts[f"optimizer {tracked.name}"] = self._optimizer(tracked)
+        for model in self._models.confirmed():
+            if self._rebuilt(model) or step < _SETTLING:
+                counts = self._first_counts(model)
+                facts[f"model {model.name}"] = describe(model, self._holders(), counts)
+        news = [value for key, value in facts.items() if self._written.get(key) != value]
+        self._written.update(facts)
+        return news
+
+    def _rebuilt(self, model: TrackedModel) -> bool:
+        """Whether a model is new, or has other parts or others frozen than when last asked."""
+        parts = [(id(module), True) for _, module in model.modules()]
+        parts += [(id(param), param.requires_grad) for _, param in model.parameters()]
+        before, self._parts[model.name] = self._parts.get(model.name), parts
+        return before != parts
+
+    def _holders(self) -> dict[int, tuple[str, ...]]:
+        """Names of the optimizers that hold each parameter."""
+        holders: dict[int, tuple[str, ...]] = {}
+        for tracked in self._optimizers:
+            for param in tracked.params():
+                holders[id(param)] = (*holders.get(id(param), ()), tracked.name)
+        return holders
+
+    def _first_counts(self, model: TrackedModel) -> dict[str, int]:
+        """`num_batches_tracked` of each norm as first seen."""
+        if model.name not in self._counts:
+            self._counts[model.name] = {
+                fqn: int(norm.num_batches_tracked)
+                for fqn, norm in tracking_norms(model)
+                if norm.num_batches_tracked is not None
+            }
+        return self._counts[model.name]
+
+    def _optimizer(self, tracked: TrackedOptimizer) -> Facts:
+        # Before its third step other optimizers, which hold the rest, may not have stepped yet.
+        stale = self._stale(tracked) if tracked.steps >= _SETTLING else []
+        return tracked.facts(stale, self._unheld() if stale else [])
+
+    def _stale(self, tracked: TrackedOptimizer) -> list[Tensor]:
+        """Tensors an optimizer holds that are in no called model and never had a gradient."""
+        called = (model for model in self._models if model.called or model.compiled)
+        living = {id(param) for model in called for _, param in model.parameters()}
+        return [
+            param
+            for param in tracked.params()
+            if param.requires_grad and id(param) not in living and id(param) not in tracked.fed
+        ]
+
+    def _unheld(self) -> list[str]:
+        """Parameters of trained models that have a gradient but no optimizer."""
+        held = self._optimizers.held()
+        return [
+            f"{model.name}/{fqn}"
+            for model in self._models.confirmed()
+            if not isinstance(model, LooseParameters)
+            for fqn, param in model.trainable()
+            if param.grad is not None and id(param) not in held
+        ]

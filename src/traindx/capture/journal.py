@@ -1,0 +1,50 @@
+"""What capture says: events waiting for their step, and the way of all items to the sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from traindx.facts import Json
+from traindx.records import RUN, Event, EventKind, Item, Sink
+
+_PATIENCE = 0.5
+"""Seconds between two writings at most, while there are steps."""
+
+
+class Journal:
+    """Writes items to the sinks, and keeps events until the next writing.
+
+    Attributes:
+        seconds: Time the sinks have taken.
+    """
+
+    def __init__(self, sinks: Sequence[Sink], clock: Callable[[], float]) -> None:
+        self.seconds = 0.0
+        self._sinks = sinks
+        self._clock = clock
+        self._events: list[Event] = []
+        self._written = clock()
+
+    def overdue(self) -> bool:
+        """Whether the sinks have got nothing for a while, so that a kill would lose as much."""
+        return self._clock() - self._written > _PATIENCE
+
+    def note(self, step: int, text: str) -> None:
+        """Something a reader must know."""
+        self.event(step, EventKind.NOTE, {"text": text})
+
+    def event(self, step: int, kind: EventKind, detail: dict[str, Json]) -> None:
+        """Something that happened to the run as a whole."""
+        self._events.append(Event(step, kind, RUN, detail))
+
+    def write(self, items: Sequence[Item]) -> None:
+        """Hand on the events that wait, then the items."""
+        events, self._events = self._events, []
+        items = [*events, *items]
+        if not items:
+            return
+        started = self._clock()
+        for sink in self._sinks:
+            sink.write(items)
+        self._written = self._clock()
+        self.seconds += self._written - started

@@ -1,0 +1,67 @@
+"""Updates written by hand call no hook; they are found by comparing parameters per backward."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from traindx.capture.collectors import Places
+
+BY_HAND = (
+    "parameters change without a call of an optimizer's `step` that can be seen (updated by hand, "
+    "or a compiled step): steps are counted from their changes"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Print:
+    """A few entries of a parameter as backward left it; `param.data` changes without a version."""
+
+    param: weakref.ref[Tensor]
+    version: int
+    address: int
+    entries: Tensor
+
+    def changed(self) -> bool:
+        param = self.param()
+        if param is None:
+            return False
+        moved = param._version != self.version or param.data_ptr() != self.address
+        return moved or not torch.equal(_entries(param), self.entries)
+
+
+class ManualUpdates:
+    """Whether parameters with a gradient have changed though no optimizer stepped."""
+
+    def __init__(self) -> None:
+        self._places: Places = []
+        self._prints: list[_Print] = []
+
+    def backward_ended(self, places: Places) -> None:
+        """Remember some of these parameters, as they are, that have a gradient."""
+        held = [param for _, _, param in places if param.grad is not None]
+        self._places = places
+        self._prints = [
+            _Print(weakref.ref(param), param._version, param.data_ptr(), _entries(param).clone())
+            for param in held[:2] + held[-1:]
+        ]
+
+    def changed(self) -> Places:
+        """The parameters remembered, if one has changed since; they are given once an update."""
+        if not any(kept.changed() for kept in self._prints):
+            return []
+        places = self._places
+        self.forget()
+        return places
+
+    def forget(self) -> None:
+        """There is an optimizer after all."""
+        self._places, self._prints = [], []
+
+
+def _entries(param: Tensor) -> Tensor:
+    flat = param.detach().reshape(-1)
+    return flat[:: max(1, flat.numel() // 16)][:16]

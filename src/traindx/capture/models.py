@@ -1,0 +1,255 @@
+"""Which models are being trained: found as they are called, confirmed by the optimizer's steps."""
+
+from __future__ import annotations
+
+import sys
+import types
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from typing import cast
+
+from torch import Tensor, nn
+
+from traindx.capture.owners import Owners, name_in_frames
+from traindx.facts import PathFacts
+
+_COMPILED_PREFIX = "_orig_mod."
+_Named = Iterable[tuple[str, nn.Module]]
+
+
+class TrackedModel:
+    """A model, held weakly: the names of its parts, and what was seen of it.
+
+    Attributes:
+        name: Unique name in the run.
+        kind: Class name.
+        confirmed: Whether it is known to be trained, and so is reported.
+        called: Whether it was called with gradients enabled, or a loss depends on it.
+        called_at: The last step in which such a call was seen.
+        compiled: Whether torch.compile runs it.
+        order: Position of each module's first call, by fqn.
+        calls: Calls of each module in the round going on, by fqn.
+        paths: Best backward path to each parameter, by fqn.
+        batch_size: First dimension of its first tensor argument in the last training forward.
+    """
+
+    def __init__(self, root: nn.Module, name: str) -> None:
+        self._root = weakref.ref(root)
+        self.name = name
+        self.kind = type(_unwrapped(root)).__name__
+        self.confirmed = False
+        self.called = False
+        self.called_at: int | None = None
+        self.compiled = is_compiled(root)
+        self.order: dict[str, int] = {}
+        self.calls: dict[str, int] = {}
+        self.paths: dict[str, PathFacts] = {}
+        self.batch_size: int | None = None
+        self._fqns: dict[int, str] = {}
+        self._marked: weakref.ref[Tensor] | None = None
+
+    @property
+    def root(self) -> nn.Module | None:
+        """The module, None once it is gone."""
+        return self._root()
+
+    @property
+    def training(self) -> bool:
+        """The root's mode flag."""
+        root = self.root
+        return root is not None and root.training
+
+    def modules(self) -> Iterator[tuple[str, nn.Module]]:
+        """Its modules by fqn, without torch.compile's wrapper."""
+        if (root := self.root) is not None:
+            for name, module in cast("_Named", _unwrapped(root).named_modules()):
+                yield name.removeprefix(_COMPILED_PREFIX), module
+
+    def parameters(self) -> Iterator[tuple[str, Tensor]]:
+        """Its parameters by fqn, a shared one once."""
+        if (root := self.root) is not None:
+            for name, param in root.named_parameters():
+                yield name.removeprefix(_COMPILED_PREFIX), param
+
+    def trainable(self) -> Iterator[tuple[str, Tensor]]:
+        """Its parameters that require a gradient."""
+        return ((fqn, param) for fqn, param in self.parameters() if param.requires_grad)
+
+    def mark(self) -> tuple[tuple[int, int], ...]:
+        """What changes when a backward pass reaches it: gradients' identities and versions.
+
+        Of the first and the last gradient, since a pass may reach only a part of a model.
+        """
+        grads = [grad for _, param in self.trainable() if (grad := param.grad) is not None]
+        return tuple((id(grad), grad._version) for grad in (*grads[:1], *grads[-1:]))
+
+    def refresh(self) -> None:
+        """Learn the names of its modules again, since modules may have been replaced."""
+        self._fqns = {id(module): fqn for fqn, module in self.modules()}
+
+    def fqn_of(self, module: nn.Module) -> str | None:
+        """The fqn of one of its modules."""
+        return self._fqns.get(id(module))
+
+    def note_call(self, fqn: str) -> None:
+        """Note that one of its modules was called."""
+        self.order.setdefault(fqn, len(self.order))
+        self.calls[fqn] = self.calls.get(fqn, 0) + 1
+
+
+class LooseParameters(TrackedModel):
+    """Trained tensors that no module holds, as one model without modules."""
+
+    def __init__(self) -> None:
+        super().__init__(nn.Module(), "parameters")
+        self.kind = "tensors outside any module"
+        self._params: dict[str, weakref.ref[Tensor]] = {}
+
+    def adopt(self, param: Tensor, frame: types.FrameType | None) -> None:
+        """Take a parameter, named by its variable where there is one."""
+        name = name_in_frames(param, frame) or f"tensor{len(self._params)}"
+        self._params[_unique(name, self._params)] = weakref.ref(param)
+
+    def modules(self) -> Iterator[tuple[str, nn.Module]]:
+        """It has none."""
+        return iter(())
+
+    def parameters(self) -> Iterator[tuple[str, Tensor]]:
+        """The tensors still alive."""
+        for name, ref in self._params.items():
+            if (param := ref()) is not None:
+                yield name, param
+
+
+class Models:
+    """Every model seen, by its root."""
+
+    def __init__(self, owners: Owners) -> None:
+        self._owners = owners
+        self._by_root: dict[int, TrackedModel] = {}
+        self._of_module: dict[int, tuple[weakref.ref[nn.Module], TrackedModel | None]] = {}
+        self._names: dict[str, None] = {}
+        self._loose: LooseParameters | None = None
+
+    def __iter__(self) -> Iterator[TrackedModel]:
+        living = [model for model in self._by_root.values() if model.root is not None]
+        return iter([*living, self._loose] if self._loose else living)
+
+    def confirmed(self) -> list[TrackedModel]:
+        """The models known to be trained."""
+        return [model for model in self if model.confirmed]
+
+    def of(self, module: nn.Module, frame: types.FrameType | None) -> TrackedModel | None:
+        """The model a module belongs to; None for modules without parameters, such as losses."""
+        known = self._of_module.get(id(module))
+        if known is not None and known[0]() is module:
+            return known[1]
+        top = self._owners.top(module)
+        if next(top.parameters(), None) is None:
+            return None  # asked again next time: lazy parameters may come
+        model = self._holding(top) or self._rooted_at(top, frame)
+        self._of_module[id(module)] = (weakref.ref(module), model)
+        return model
+
+    def _holding(self, module: nn.Module) -> TrackedModel | None:
+        """The known model that a module is a part of, though nobody registered it (a copy's)."""
+        for model in self:
+            if model.root is module or any(part is module for _, part in model.modules()):
+                return model
+        return None
+
+    def _rooted_at(self, root: nn.Module, frame: types.FrameType | None) -> TrackedModel:
+        name = name_in_frames(root, frame)
+        inner = _unwrapped(root)
+        self._absorb(root)
+        name = name or name_in_frames(inner, frame) or type(inner).__name__
+        name = _unique(name, self._names)
+        self._names[name] = None
+        model = self._by_root[id(root)] = TrackedModel(root, name)
+        return model
+
+    def _absorb(self, root: nn.Module) -> None:
+        """Drop the models that have become parts of a larger one."""
+        for part in root.modules():
+            model = self._by_root.get(id(part))
+            if model is None or model.root is not part:
+                continue
+            del self._by_root[id(part)]
+            self._of_module = {
+                key: known for key, known in self._of_module.items() if known[1] is not model
+            }
+            if not model.confirmed:  # nothing was written under its name
+                self._names.pop(model.name, None)
+
+    def places(
+        self, params: list[Tensor], frame: types.FrameType | None
+    ) -> list[tuple[TrackedModel, str, Tensor]]:
+        """The model and fqn of each parameter an optimizer holds.
+
+        A parameter that no called or living module holds is not placed, unless it has a gradient:
+        then it is a tensor trained outside any module.
+        """
+        for param in params:
+            if (holder := self._owners.holder(param)) is not None:
+                self.of(holder, frame)
+        known = self._known()
+        for param in params:
+            if id(param) not in known and param.grad is not None:
+                self._adopt(param, frame)
+        known = self._known()
+        return [(*known[id(param)], param) for param in params if id(param) in known]
+
+    def confirm_reached(self) -> None:
+        """Take the called models that have gradients for the ones in training."""
+        for model in self:
+            if model.called and any(param.grad is not None for _, param in model.trainable()):
+                model.confirmed = True
+
+    def reached(self, params: Iterable[Tensor], frame: types.FrameType | None) -> None:
+        """A loss depends on these parameters: their models are called, whether seen or not."""
+        known = self._known()
+        for param in params:
+            if id(param) in known:
+                known[id(param)][0].called = True
+            elif (holder := self._owners.holder(param)) is not None:
+                if (model := self.of(holder, frame)) is not None:
+                    model.called = True
+                    known = self._known()
+            else:
+                self._adopt(param, frame)
+
+    def _known(self) -> dict[int, tuple[TrackedModel, str]]:
+        return {id(param): (model, fqn) for model in self for fqn, param in model.parameters()}
+
+    def _adopt(self, param: Tensor, frame: types.FrameType | None) -> None:
+        if self._loose is None:
+            self._loose = LooseParameters()
+        self._loose.adopt(param, frame)
+
+
+def confirm(places: Iterable[tuple[TrackedModel, str, Tensor]]) -> None:
+    """Take the models of these parameters for models in training."""
+    for model, _, _ in places:
+        model.confirmed = True
+
+
+def _unwrapped(root: nn.Module) -> nn.Module:
+    """The module inside torch.compile's wrapper."""
+    return dict(root.named_children()).get("_orig_mod", root)
+
+
+def is_compiled(module: nn.Module) -> bool:
+    """Whether torch.compile runs a module, through a wrapper or in place."""
+    if getattr(module, "_compiled_call_impl", None) is not None:
+        return True
+    dynamo = sys.modules.get("torch._dynamo.eval_frame")  # never imported for the question alone
+    return dynamo is not None and isinstance(module, dynamo.OptimizedModule)
+
+
+def _unique(name: str, taken: Mapping[str, object]) -> str:
+    """`name`, or `name#2`, `name#3`, … when it is taken."""
+    number, unique = 1, name
+    while unique in taken:
+        number += 1
+        unique = f"{name}#{number}"
+    return unique

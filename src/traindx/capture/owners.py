@@ -1,0 +1,91 @@
+"""Who owns whom: which module registered which parameter and which child, and under what name.
+
+Filled while models are built, by torch's global registration hooks, with weak references only.
+Copies and unpickled models do not register; they are known once they are called.
+"""
+
+from __future__ import annotations
+
+import types
+import weakref
+from collections.abc import Iterator
+
+from torch import Tensor, nn
+
+
+class Owners:
+    """Weak knowledge of module ancestry and parameter ownership."""
+
+    def __init__(self) -> None:
+        self._parents: dict[int, list[weakref.ref[nn.Module]]] = {}
+        self._holders: dict[int, weakref.ref[nn.Module]] = {}
+
+    def child_registered(self, parent: nn.Module, _name: str, child: nn.Module | None) -> None:
+        """Global module registration hook."""
+        if child is None:
+            return
+        key = id(child)
+        if key not in self._parents:
+            self._parents[key] = []
+            weakref.finalize(child, self._parents.pop, key, None).atexit = False
+        self._parents[key].append(weakref.ref(parent))
+
+    def param_registered(self, module: nn.Module, _name: str, param: Tensor | None) -> None:
+        """Global parameter registration hook."""
+        if param is None:
+            return
+        key = id(param)
+        if key not in self._holders:
+            weakref.finalize(param, self._holders.pop, key, None).atexit = False
+        self._holders[key] = weakref.ref(module)
+
+    def top(self, module: nn.Module) -> nn.Module:
+        """The highest living ancestor that still holds the module."""
+        seen = {id(module)}
+        while parent := self._parent(module):
+            if id(parent) in seen:  # a module may hold its own ancestor
+                break
+            seen.add(id(parent))
+            module = parent
+        return module
+
+    def _parent(self, module: nn.Module) -> nn.Module | None:
+        for ref in reversed(self._parents.get(id(module), ())):  # the newest owner first
+            parent = ref()
+            if parent is not None and any(child is module for child in parent.children()):
+                return parent
+        return None
+
+    def holder(self, param: Tensor) -> nn.Module | None:
+        """The living module that holds a parameter now."""
+        ref = self._holders.get(id(param))
+        module = ref() if ref else None
+        if module is None or not any(p is param for p in module.parameters(recurse=False)):
+            return None
+        return module
+
+
+def name_in_frames(value: object, frame: types.FrameType | None) -> str | None:
+    """The name of the variable that holds `value` in the nearest calling frame where it is unique.
+
+    `self.net` of a plain class counts as `net`.
+    """
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] in ("torch", "traindx"):
+            frame = frame.f_back
+            continue
+        names = [*_names(frame.f_locals, value), *_names(_attributes(frame), value)]
+        names = sorted({name for name in names if name != "self" and not name.startswith("_")})
+        if len(names) == 1:
+            return names[0]
+        frame = frame.f_back
+    return None
+
+
+def _attributes(frame: types.FrameType) -> dict[str, object]:
+    owner = frame.f_locals.get("self")
+    return {} if owner is None or isinstance(owner, nn.Module) else getattr(owner, "__dict__", {})
+
+
+def _names(variables: dict[str, object], value: object) -> Iterator[str]:
+    return (name for name, held in list(variables.items()) if held is value)

@@ -1,0 +1,246 @@
+"""Where traindx touches torch: a few functions replaced while it watches, and put back after.
+
+No hook is ever left on a user's module, optimizer or tensor that outlives the step, so models can
+be copied and pickled at any time. Each replacement calls the original with the same arguments and
+returns its very result.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.optim.optimizer import (
+    Optimizer,
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+
+Observer = Callable[[nn.Module, object], None]
+
+
+class Listener(Protocol):
+    """What the taps report to; none of it may raise."""
+
+    def forward_starts(self, module: nn.Module, inputs: tuple[object, ...]) -> None:
+        """The outermost module of a forward pass is called."""
+
+    def backward_starts(self, tensors: object) -> None:
+        """`backward` is called by the user."""
+
+    def backward_ended(self) -> None:
+        """`backward` has returned."""
+
+    def backward_failed(self) -> None:
+        """`backward` has raised."""
+
+    def step_starts(self, optimizer: Optimizer) -> None:
+        """An optimizer is about to step."""
+
+    def step_ended(self, optimizer: Optimizer) -> None:
+        """An optimizer has stepped."""
+
+    def loss_scaled(self, scaled: object, scaler: object) -> None:
+        """A GradScaler has multiplied a loss."""
+
+    def scaler_step_starts(self, optimizer: Optimizer) -> None:
+        """A GradScaler is about to step an optimizer, or to skip it."""
+
+    def scaler_step_ended(self, optimizer: Optimizer) -> None:
+        """A GradScaler has stepped an optimizer, or skipped it."""
+
+    def compiling(self) -> None:
+        """torch.compile is being used."""
+
+    def child_registered(self, parent: nn.Module, name: str, child: nn.Module | None) -> None:
+        """A module has got a child."""
+
+    def param_registered(self, module: nn.Module, name: str, param: Tensor | None) -> None:
+        """A module has got a parameter."""
+
+
+class CallState(threading.local):
+    """Where this thread is in a forward pass.
+
+    Attributes:
+        depth: 1 inside the outermost module's call.
+        observer: Told of each module's output, while one is wanted.
+    """
+
+    depth = 0
+    observer: Observer | None = None
+
+
+class Taps:
+    """The replacements in force."""
+
+    def __init__(self, listener: Listener) -> None:
+        self.calls = CallState()
+        self._listener = listener
+        self._undo: list[Callable[[], None]] = []
+        self._undo_calls: Callable[[], None] | None = None
+
+    def install(self) -> None:
+        """Begin to listen."""
+        self._undo_calls = _replace(nn.Module, "__call__", self._call)
+        self._tap(torch.autograd, "backward", self._backward)
+        self._tap(torch, "compile", self._noting_compile)
+        self._tap(nn.Module, "compile", self._noting_compile)
+        self._tap(torch.amp.GradScaler, "scale", self._scale)
+        self._tap(torch.amp.GradScaler, "step", self._scaler_step)
+        self._install_hooks()
+
+    def _tap(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+        self._undo.append(_replace(owner, name, make))
+
+    def _install_hooks(self) -> None:
+        listener, modules = self._listener, torch.nn.modules.module
+
+        def step_starts(optimizer: Optimizer, _args: object, _kwargs: object) -> None:
+            if not (torch.compiler.is_compiling() or _is_nested(optimizer)):
+                listener.step_starts(optimizer)
+
+        def step_ended(optimizer: Optimizer, _args: object, _kwargs: object) -> None:
+            if not (torch.compiler.is_compiling() or _is_nested(optimizer)):
+                listener.step_ended(optimizer)
+
+        handles = (
+            register_optimizer_step_pre_hook(step_starts),
+            register_optimizer_step_post_hook(step_ended),
+            modules.register_module_module_registration_hook(listener.child_registered),
+            modules.register_module_parameter_registration_hook(listener.param_registered),
+        )
+        self._undo.extend(handle.remove for handle in handles)
+
+    def remove_calls(self) -> None:
+        """Stop listening to module calls: dynamo must find `nn.Module.__call__` as it was."""
+        if self._undo_calls is not None:
+            self._undo_calls()
+            self._undo_calls = None
+
+    def remove(self) -> None:
+        """Put everything back."""
+        self.remove_calls()
+        while self._undo:
+            self._undo.pop()()
+
+    def listen_to(self, owner: type[nn.Module]) -> None:
+        """Listen to calls of one class only (torch.compile's wrapper, outside the graph)."""
+        self._tap(owner, "__call__", self._call)
+
+    def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        state, listener = self.calls, self._listener
+
+        @functools.wraps(original)
+        def call(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            if torch.compiler.is_compiling():
+                return original(self, *args, **kwargs)
+            if state.depth:
+                result = original(self, *args, **kwargs)
+                if state.observer is not None:
+                    state.observer(self, result)
+                return result
+            state.depth = 1
+            try:
+                listener.forward_starts(self, (*args, *kwargs.values()))
+                result = original(self, *args, **kwargs)
+                if state.observer is not None:
+                    state.observer(self, result)
+                return result
+            finally:
+                state.depth, state.observer = 0, None
+
+        return call
+
+    def _backward(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        listener = self._listener
+
+        @functools.wraps(original)
+        def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+            if in_graph_task():  # reentrant checkpointing calls backward inside backward
+                return original(tensors, *args, **kwargs)
+            listener.backward_starts(tensors)
+            try:
+                result = original(tensors, *args, **kwargs)
+            except BaseException:
+                listener.backward_failed()
+                raise
+            listener.backward_ended()
+            return result
+
+        return backward
+
+    def _noting_compile(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        listener = self._listener
+
+        @functools.wraps(original)
+        def noting(*args: Any, **kwargs: Any) -> Any:
+            listener.compiling()
+            return original(*args, **kwargs)
+
+        return noting
+
+    def _scale(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        listener = self._listener
+
+        @functools.wraps(original)
+        def scale(self: Any, outputs: Any) -> Any:
+            scaled = original(self, outputs)
+            listener.loss_scaled(scaled, self)
+            return scaled
+
+        return scale
+
+    def _scaler_step(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        listener = self._listener
+
+        @functools.wraps(original)
+        def step(self: Any, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
+            listener.scaler_step_starts(optimizer)
+            result = original(self, optimizer, *args, **kwargs)
+            listener.scaler_step_ended(optimizer)
+            return result
+
+        return step
+
+
+def in_graph_task() -> bool:
+    """Whether this thread is inside a running backward pass."""
+    return torch._C._current_graph_task_id() != -1  # pyright: ignore[reportPrivateUsage]
+
+
+def _is_nested(optimizer: Optimizer) -> bool:
+    """Whether an optimizer's step is called by its own step: a subclass calls `super().step()`.
+
+    Torch runs the hooks for each. Only the stack tells; a step that raises runs no hook at its end.
+    """
+    wrapper = sys._getframe(2)  # of the step, which runs the hook that asks
+    frame = wrapper.f_back
+    while frame is not None:
+        if frame.f_code is wrapper.f_code and frame.f_locals.get("self") is optimizer:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> Callable[[], None]:
+    """Replace an attribute by what `make` builds around it; returns what puts it back."""
+    own = name in vars(owner)
+    original = getattr(owner, name)
+    replacement = make(original)
+    setattr(owner, name, replacement)
+
+    def undo() -> None:
+        if getattr(owner, name) is not replacement:
+            return  # somebody has replaced it since; theirs calls ours, which calls the original
+        if own:
+            setattr(owner, name, original)
+        else:
+            delattr(owner, name)
+
+    return undo

@@ -1,0 +1,30 @@
+"""`traindx report`: a saved run as a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from traindx.cli import outcome
+
+
+def report(
+    run: Annotated[
+        Path | None, typer.Argument(help="A run file; by default the last of ./traindx-runs.")
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option("-o", "--output", metavar="FILE", help="By default the run's name + .html."),
+    ] = None,
+) -> None:
+    """Write a self-contained HTML page of a saved run."""
+    from traindx.report.html.page import render
+
+    judged = outcome.open_run(run)
+    assert judged.path is not None
+    target = output or str(judged.path.with_suffix(".html"))
+    outcome.write(render(judged), target)
+    if target != "-":
+        typer.echo(target)

@@ -1,0 +1,104 @@
+"""`traindx run`: train as `python SCRIPT` would, watched, and say what is wrong at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, TextIO
+
+import typer
+
+from traindx.cli import outcome
+from traindx.errors import UsageError
+from traindx.findings import Severity
+from traindx.run import Run
+
+
+def run(
+    script: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="SCRIPT [ARGS]...", help="A Python script and its arguments."),
+    ] = None,
+    module: Annotated[
+        bool, typer.Option("-m", help="SCRIPT is the name of a module, as for `python -m`.")
+    ] = False,
+    every: Annotated[
+        int | None,
+        typer.Option(min=1, help="Measure exactly every N-th step, whatever it costs."),
+    ] = None,
+    budget: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Largest fraction of the time for measuring.")
+    ] = 0.03,
+    json: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write the verdict as JSON.")
+    ] = None,
+    fail_on: Annotated[
+        Severity | None,
+        typer.Option(help="Exit with 1 if the script succeeds but a finding is this severe."),
+    ] = None,
+    runs: Annotated[Path, typer.Option(metavar="FOLDER", help="Where run files go.")] = Path(
+        "traindx-runs"
+    ),
+    command: Annotated[
+        bool, typer.Option(help="Note the command line, secrets redacted, in the run file.")
+    ] = True,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print no findings.")] = False,
+) -> None:
+    """Run a script unchanged, watch its training, and say what is wrong with it."""
+    target, args = _target(script, module=module)
+    if json == "-":
+        raise UsageError("Standard output is the script's: give `--json` a file.")
+    document = None if json is None else str(Path(json).absolute())  # the script may change folder
+    stream = outcome.stderr()
+    outcome.prepare()
+
+    from traindx.script import exit_as, run_module, run_script
+    from traindx.session import Options, Session, run_name
+
+    session = Session(
+        run_name(target),
+        Options(every, budget, runs.absolute(), (target, *args) if command else None),
+        warn=lambda text: outcome.say(f"traindx: {text}", stream),
+    )
+    session.start()
+    code = run_module(target, args) if module else run_script(target, args)
+    if session.forked:  # a child of the script's own `os.fork` that has come this far
+        exit_as(code)
+    judged = session.finish(code if code >= 0 else 128 - code)  # as a shell counts signals
+    with contextlib.suppress(AttributeError, OSError, ValueError):  # it may be closed, or replaced
+        sys.stdout.flush()
+    try:
+        _tell(judged, stream, trained=session.trained, quiet=quiet, document=document)
+    except Exception as error:  # the script has run, and its exit code stands
+        outcome.say(f"traindx: {error if isinstance(error, UsageError) else repr(error)}", stream)
+    exit_as(1 if code == 0 and fail_on and outcome.failed(judged, fail_on) else code)
+
+
+def _tell(
+    judged: Run, stream: TextIO | None, *, trained: bool, quiet: bool, document: str | None
+) -> None:
+    """Show the verdict, and write it where it was asked for."""
+    if not trained:
+        text = "the script's process ran no backward pass and no optimizer step"
+        outcome.say(f"traindx: no training was seen: {text}.", stream)
+    elif not quiet:
+        outcome.show(judged, stream)
+    if document is not None:
+        outcome.write_json(judged, document)
+
+
+def _target(words: list[str] | None, *, module: bool) -> tuple[str, list[str]]:
+    """What to run, and its arguments."""
+    if find_spec("torch") is None:
+        raise UsageError(
+            "`traindx run` needs PyTorch, which is not installed here. "
+            "Install it as your system needs it, or with `pip install traindx[torch]`."
+        )
+    if not words:
+        example = "traindx run -m package.train" if module else "traindx run train.py"
+        raise UsageError(f"`traindx run` needs a script: `{example}`.")
+    if not (module or Path(words[0]).exists()):
+        raise UsageError(f"There is no script `{words[0]}`. Give the path of a Python file.")
+    return words[0], words[1:]
