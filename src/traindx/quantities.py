@@ -50,7 +50,7 @@ def _zero_fraction(stats: TensorStats) -> float:
 _POINTS = {
     Point.OUTPUT: "the module's output",
     Point.OUTPUT_GRAD: "the gradient of the loss with respect to the module's output",
-    Point.PARAM: "the parameter before the step",
+    Point.PARAM: "the parameter before the step (from a sample of about 4,096 entries)",
     Point.GRAD: "the parameter's gradient as backward leaves it, loss scale divided out",
     Point.APPLIED_GRAD: "the gradient the optimizer was given, where it differs (clipped)",
 }

@@ -70,13 +70,14 @@ class Cadence:
             return None
         return min(1.0, self._spent / self._total)
 
-    def adapt(self, step: int) -> bool:
-        """Make the ladder sparser if the budget is exceeded; True if it changed."""
+    def adapt(self, step: int) -> str:
+        """Make the ladder sparser if the budget is exceeded; why, if it changed."""
         if self.fixed or step < EXEMPT or len(self._measured) < 5 or len(self._unmeasured) < 5:
-            return False
+            return ""
         bare = median(self._unmeasured)
         extra = max(0.0, median(self._measured) - bare)
         before = self.every
         while self.every < _MAX_EVERY and extra > self.budget * (bare * self.every + extra):
             self.every *= 2
-        return self.every != before
+        changed = self.every != before
+        return f"measuring exceeded its budget of {self.budget:.0%}" if changed else ""

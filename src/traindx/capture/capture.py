@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import threading
 import time
 from collections.abc import Callable, Sequence
 
@@ -25,7 +24,7 @@ from traindx.capture.collectors.gradients import Gradients
 from traindx.capture.collectors.norms import Norms
 from traindx.capture.collectors.updates import Updates
 from traindx.capture.evaluations import Evaluations
-from traindx.capture.guard import guarded, place
+from traindx.capture.guard import guarded, in_training, place
 from traindx.capture.inventory import Inventory
 from traindx.capture.journal import Journal
 from traindx.capture.losses import Losses
@@ -36,6 +35,7 @@ from traindx.capture.owners import Owners
 from traindx.capture.recorder import Place, Recorder
 from traindx.capture.rounds import Rounds
 from traindx.capture.taps import Taps, in_graph_task
+from traindx.capture.threads import TrainingThread
 from traindx.facts import Json
 from traindx.records import RUN, Description, Event, EventKind, Item, Point, Scalar, Sink
 
@@ -49,7 +49,6 @@ class Capture:
     Attributes:
         active: Whether it is listening.
         backwards: Backward passes seen.
-        lock: Held while one of its moments is dealt with, whichever thread it comes from.
     """
 
     def __init__(
@@ -63,7 +62,7 @@ class Capture:
     ) -> None:
         self.active = False
         self.backwards = 0
-        self.lock = threading.RLock()
+        self._thread = TrainingThread(lambda text: self._journal.note(self._rounds.step, text))
         self._warn = warn
         self._journal = Journal(sinks, clock)
         self._clock = clock
@@ -106,15 +105,18 @@ class Capture:
         self.active = False
         self._taps.remove()
 
+    def is_training_thread(self) -> bool:
+        """Whether no other thread's training is being watched."""
+        return self._thread.may_be_this()
+
     def give_up(self, error: Exception) -> None:
         """Step aside after a failure of our own: the training goes on."""
         if not self.active:
             return
         self.disarm()
-        step = self._rounds.step
-        text = f"measuring stopped at step {step}: {error!r}{place(error)}"
+        text = f"measuring stopped at step {self._rounds.step}: {error!r}{place(error)}"
         self._warn(f"{text}. Your training goes on.")
-        self._journal.note(step, text)
+        self._journal.note(self._rounds.step, text)
 
     def close(self, exit_code: int | None) -> None:
         """Stop listening and write what is left, with the run's end."""
@@ -129,8 +131,8 @@ class Capture:
             self._end_round()
         self._losses.reader.release()
         self._evaluations.ends()
-        step = self._rounds.step
-        self._journal.write([*self._losses.tape.read(wait=True), *self._evaluations.events(step)])
+        losses = self._losses.tape.read(wait=True)
+        self._journal.write([*losses, *self._evaluations.events(self._rounds.step)])
 
     def _end(self, exit_code: int | None) -> Event:
         detail: dict[str, Json] = {
@@ -174,7 +176,7 @@ class Capture:
 
     # -- forward -----------------------------------------------------------------------------------
 
-    @guarded
+    @in_training
     def forward_starts(self, module: nn.Module, inputs: tuple[object, ...]) -> None:
         """The outermost module of a forward pass is called."""
         if is_tracing():
@@ -182,6 +184,7 @@ class Capture:
         model = self._models.of(module, inspect.currentframe())
         if model is None:
             return
+        model.called_here()
         if in_graph_task():  # checkpointing runs a segment again: measured if it was not before
             self._observe(model, again=True)
         elif torch.is_grad_enabled():
@@ -204,7 +207,7 @@ class Capture:
             model.refresh()
             self._taps.calls.observer = functools.partial(self._output, model, again)
 
-    @guarded
+    @in_training
     def _output(self, model: TrackedModel, again: bool, module: nn.Module, output: object) -> None:
         fqn = model.fqn_of(module)
         if fqn is None or not torch.is_grad_enabled():
@@ -218,9 +221,12 @@ class Capture:
 
     # -- backward ----------------------------------------------------------------------------------
 
-    @guarded
+    @in_training
     def backward_starts(self, tensors: object) -> None:
         """The user calls `backward` on a loss."""
+        if not self._thread.claim():
+            return
+        self._models.drop_those_of_other_threads()
         self._end_manual_round()
         self._in_backward = True
         self.backwards += 1
@@ -243,7 +249,7 @@ class Capture:
         if self._in_backward and self._rounds.step == step:
             self._recorder.tensor(place, gradient, scale=self._losses.scale)
 
-    @guarded
+    @in_training
     def backward_ended(self) -> None:
         """Gradients are as backward left them."""
         self._in_backward = False
@@ -259,7 +265,7 @@ class Capture:
             self._manual.backward_ended(places)
             self._tell_of(Collector.before_step, places)
 
-    @guarded
+    @in_training
     def backward_failed(self) -> None:
         """`backward` has raised; the user may go on."""
         self._in_backward = False
@@ -291,17 +297,17 @@ class Capture:
 
     # -- optimizer step ----------------------------------------------------------------------------
 
-    @guarded
+    @in_training
     def step_starts(self, optimizer: Optimizer) -> None:
         """An optimizer is about to step."""
+        self._in_step = True
         tracked = self._optimizers.of(optimizer)
         if self._rounds.repeats(tracked.name):
             self._end_round()
         tracked.clearing.step_starts()
-        self._in_step = True
         if self._measuring or not tracked.steps:
-            places = self._places[tracked.name] = self._placed(tracked)
-            self._tell_of(Collector.before_step, places)
+            self._places[tracked.name] = self._placed(tracked)
+            self._tell_of(Collector.before_step, self._places[tracked.name])
 
     def _placed(self, tracked: TrackedOptimizer) -> Places:
         """The parameters an optimizer holds, in their models, which are now known to train."""
@@ -309,31 +315,31 @@ class Capture:
         params = tracked.params()
         places = self._models.places(params, inspect.currentframe())
         confirm(places)
-        if len(places) < len(params):
-            # It holds tensors of no model: then those with gradients are the ones in training.
+        if len(places) < len(params):  # it holds tensors of no model
             self._models.confirm_reached()
         return places
 
-    @guarded
+    @in_training
     def step_ended(self, optimizer: Optimizer) -> None:
         """An optimizer has stepped."""
         self._in_step = False
+        tracked = self._optimizers.of(optimizer)
+        places = self._places.pop(tracked.name, [])
         if is_idle(optimizer):
             return
         self._scaler_stepped = True
         self._manual.forget()
-        tracked = self._optimizers.of(optimizer)
-        self._tell_of(Collector.after_step, self._places.pop(tracked.name, []))
+        self._tell_of(Collector.after_step, places)
         tracked.step_ended()
         if self._rounds.took_turn(tracked.name):
             self._end_round()
 
-    @guarded
+    @in_training
     def scaler_step_starts(self, optimizer: Optimizer) -> None:
         """A GradScaler decides whether to step."""
         self._scaler_stepped = False
 
-    @guarded
+    @in_training
     def scaler_step_ended(self, optimizer: Optimizer) -> None:
         """A GradScaler has stepped or skipped."""
         if self._scaler_stepped is False:
@@ -355,7 +361,9 @@ class Capture:
         step = self._rounds.step
         if self._measuring:
             self._journal.write([*self._evaluations.events(step), *self._measured(step)])
-            self._adapt()
+            if reason := self._cadence.adapt(step):
+                detail: dict[str, Json] = {"every": self._cadence.every, "reason": reason}
+                self._journal.event(step + 1, EventKind.CADENCE, detail)
         else:
             self._cadence.step_ended(measured=False, step=step)
             if self._evaluations.pending or self._journal.overdue():
@@ -371,22 +379,13 @@ class Capture:
             items.append(Scalar(step, "step.seconds", seconds))
         return [*items, Event(step, EventKind.MEASURED)]
 
-    def _adapt(self) -> None:
-        if self._cadence.adapt(self._rounds.step):
-            text = f"measuring exceeded its budget of {self._cadence.budget:.0%}"
-            detail: dict[str, Json] = {"every": self._cadence.every, "reason": text}
-            self._journal.event(self._rounds.step + 1, EventKind.CADENCE, detail)
-
     def _measurements(self, step: int) -> list[Item]:
         for model in self._models.confirmed():
             self._tell(Collector.round_ends, model)
-            if model.batch_size is not None:
-                self._recorder.scalar(model, "", "batch.size", float(model.batch_size))
         items = self._recorder.items()
         items += [Description(step, facts) for facts in self._inventory.news(step)]
-        items += self._recorder.skips()
         items.append(Scalar(step, "backwards", float(self._round_backwards)))
-        return [*items, *self._optimizers.scalars(step)]
+        return [*items, *self._recorder.skips(), *self._optimizers.scalars(step)]
 
     def _begin_round(self) -> None:
         self._rounds.end()

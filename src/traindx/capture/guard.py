@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -19,9 +18,8 @@ class Guarded(Protocol):
         """Whether to run at all."""
         ...
 
-    @property
-    def lock(self) -> threading.RLock:
-        """Held while one of them runs: models may be trained in several threads."""
+    def is_training_thread(self) -> bool:
+        """Whether the training watched may be going on in the calling thread."""
         ...
 
     def give_up(self, error: Exception) -> None:
@@ -36,11 +34,25 @@ def guarded(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S
     def run(self: S, *args: P.args, **kwargs: P.kwargs) -> None:
         if not self.active:
             return
-        with self.lock:
-            try:
-                method(self, *args, **kwargs)
-            except Exception as error:
-                self.give_up(error)
+        try:
+            method(self, *args, **kwargs)
+        except Exception as error:
+            self.give_up(error)
+
+    return run
+
+
+def in_training(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
+    """`guarded`, for the moments of a step: those of a second thread that trains are passed over.
+
+    A gradient must not be read while another thread may be freeing it.
+    """
+    protected = guarded(method)
+
+    @functools.wraps(method)
+    def run(self: S, *args: P.args, **kwargs: P.kwargs) -> None:
+        if self.active and self.is_training_thread():
+            protected(self, *args, **kwargs)
 
     return run
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 import weakref
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import cast
 
 from torch import Tensor
 
@@ -119,6 +119,7 @@ class Losses:
         self.scale: float | Tensor | None = None
         self._models = models
         self._loss: Tensor | None = None
+        self._only: list[TrackedModel] = []
         self._marks: dict[TrackedModel, object] = {}
 
     def backward_starts(self, tensors: object, frame: types.FrameType | None, walk: bool) -> None:
@@ -128,11 +129,15 @@ class Losses:
         if walk and loss is not None:
             self.reader.read(loss, frame)
         self.reader.release()
-        self._marks = {model: model.mark() for model in self._models}
+        models = list(self._models)
+        # With one model there is nothing to tell apart.
+        self._only = models if len(models) == 1 else []
+        self._marks = {} if self._only else {model: model.mark() for model in models}
 
     def backward_ended(self, step: int) -> list[TrackedModel]:
         """Note the loss; the models whose gradients the pass has changed."""
-        reached = [model for model, mark in self._marks.items() if model.mark() != mark]
+        marked = [model for model, mark in self._marks.items() if model.mark() != mark]
+        reached = self._only or marked
         if self._loss is not None:
             self.tape.note(step, names(reached), self._loss, self.scale)
         return reached
@@ -140,7 +145,7 @@ class Losses:
     def forget(self) -> None:
         """The pass is over."""
         self._loss = self.scale = None
-        self._marks = {}
+        self._only, self._marks = [], {}
 
 
 def find_loss(tensors: object) -> Tensor | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import types
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,6 +31,7 @@ class TrackedModel:
         order: Position of each module's first call, by fqn.
         calls: Calls of each module in the round going on, by fqn.
         paths: Best backward path to each parameter, by fqn.
+        thread: The thread that last called it.
         batch_size: First dimension of its first tensor argument in the last training forward.
     """
 
@@ -45,6 +47,7 @@ class TrackedModel:
         self.calls: dict[str, int] = {}
         self.paths: dict[str, PathFacts] = {}
         self.batch_size: int | None = None
+        self.thread: int | None = None
         self._fqns: dict[int, str] = {}
         self._marked: weakref.ref[Tensor] | None = None
 
@@ -58,6 +61,10 @@ class TrackedModel:
         """The root's mode flag."""
         root = self.root
         return root is not None and root.training
+
+    def called_here(self) -> None:
+        """Note that the calling thread calls it."""
+        self.thread = threading.get_ident()
 
     def modules(self) -> Iterator[tuple[str, nn.Module]]:
         """Its modules by fqn, without torch.compile's wrapper."""
@@ -172,14 +179,24 @@ class Models:
         """Drop the models that have become parts of a larger one."""
         for part in root.modules():
             model = self._by_root.get(id(part))
-            if model is None or model.root is not part:
-                continue
-            del self._by_root[id(part)]
-            self._of_module = {
-                key: known for key, known in self._of_module.items() if known[1] is not model
-            }
-            if not model.confirmed:  # nothing was written under its name
-                self._names.pop(model.name, None)
+            if model is not None and model.root is part:
+                self._drop(model, part)
+
+    def drop_those_of_other_threads(self) -> None:
+        """Forget the models that other threads call: their gradients may be freed any moment."""
+        here = threading.get_ident()
+        for model in list(self._by_root.values()):
+            root = model.root
+            if root is not None and model.thread not in (None, here):
+                self._drop(model, root)
+
+    def _drop(self, model: TrackedModel, root: nn.Module) -> None:
+        del self._by_root[id(root)]
+        self._of_module = {
+            key: known for key, known in self._of_module.items() if known[1] is not model
+        }
+        if not model.confirmed:  # nothing was written under its name
+            self._names.pop(model.name, None)
 
     def places(
         self, params: list[Tensor], frame: types.FrameType | None

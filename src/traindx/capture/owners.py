@@ -6,11 +6,16 @@ Copies and unpickled models do not register; they are known once they are called
 
 from __future__ import annotations
 
+import inspect
+import sys
 import types
 import weakref
 from collections.abc import Iterator
 
 from torch import Tensor, nn
+
+_OURS_AND_THE_FRAMES = 3
+"""References to a snapshot that only its frame, we and the call that counts them hold."""
 
 
 class Owners:
@@ -74,7 +79,8 @@ def name_in_frames(value: object, frame: types.FrameType | None) -> str | None:
         if frame.f_globals.get("__name__", "").partition(".")[0] in ("torch", "traindx"):
             frame = frame.f_back
             continue
-        names = [*_names(frame.f_locals, value), *_names(_attributes(frame), value)]
+        variables = _variables(frame)
+        names = [*_names(variables, value), *_names(_attributes(variables), value)]
         names = sorted({name for name in names if name != "self" and not name.startswith("_")})
         if len(names) == 1:
             return names[0]
@@ -82,8 +88,25 @@ def name_in_frames(value: object, frame: types.FrameType | None) -> str | None:
     return None
 
 
-def _attributes(frame: types.FrameType) -> dict[str, object]:
-    owner = frame.f_locals.get("self")
+def _variables(frame: types.FrameType) -> dict[str, object]:
+    """The variables of a frame, none of which is kept alive by having been looked at.
+
+    Before Python 3.13 a function's frame keeps the snapshot it gives out until it returns, and with
+    it each tensor in it. So it is emptied, unless the user's own `locals()` holds it as well.
+    """
+    snapshot = frame.f_locals
+    code = frame.f_code
+    if not code.co_flags & inspect.CO_OPTIMIZED:
+        return snapshot  # a module's own variables
+    variables = dict(snapshot)
+    if sys.version_info < (3, 13) and sys.getrefcount(snapshot) == _OURS_AND_THE_FRAMES:
+        for name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):
+            snapshot.pop(name, None)
+    return variables
+
+
+def _attributes(variables: dict[str, object]) -> dict[str, object]:
+    owner = variables.get("self")
     return {} if owner is None or isinstance(owner, nn.Module) else getattr(owner, "__dict__", {})
 
 

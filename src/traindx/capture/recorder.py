@@ -11,7 +11,7 @@ from torch import Tensor
 from traindx.capture.models import TrackedModel
 from traindx.facts import Json
 from traindx.records import Event, EventKind, Item, Point, Record, Scalar, Site, TensorStats
-from traindx.stats import Row, summarize, unmeasurable
+from traindx.stats import Row, summarize, summarize_sample, unmeasurable
 
 Place = tuple[TrackedModel, str, Point]
 """What of which part of a model."""
@@ -39,6 +39,7 @@ class Recorder:
         zeros: bool = False,
         scale: float | Tensor | None = None,
         replace: bool = False,
+        sample: bool = False,
     ) -> bool:
         """Summarize a tensor now; further ones at the same place merge unless `replace`.
 
@@ -47,7 +48,11 @@ class Recorder:
         if reason := unmeasurable(tensor):
             self._skipped[place] = reason
             return False
-        row = summarize(tensor, sample_at=self.step if zeros else None)
+        row = (
+            summarize_sample(tensor)
+            if sample
+            else summarize(tensor, sample_at=self.step if zeros else None)
+        )
         row = row if scale is None else row.divided(scale)
         if replace:
             self._rows[place] = [row]
@@ -110,14 +115,17 @@ class Recorder:
 
 
 def to_host(values: list[float | Tensor]) -> list[float]:
-    """All values as floats; one copy, and one synchronization, per device."""
+    """All values, numbers or zero-dimensional tensors, as floats.
+
+    One copy, and one synchronization, per device and dtype.
+    """
     host = [value if isinstance(value, float) else 0.0 for value in values]
-    tensors = [(i, value) for i, value in enumerate(values) if isinstance(value, Tensor)]
-    for device in {value.device for _, value in tensors}:
-        places = [(i, value) for i, value in tensors if value.device == device]
-        wide = torch.float32 if device.type == "mps" else torch.float64
-        stacked = torch.stack([value.detach().to(wide).reshape(()) for _, value in places])
-        numbers: list[float] = cast(Any, stacked).tolist()
+    groups: dict[tuple[torch.device, torch.dtype], list[tuple[int, Tensor]]] = {}
+    for i, value in enumerate(values):
+        if isinstance(value, Tensor):
+            groups.setdefault((value.device, value.dtype), []).append((i, value))
+    for places in groups.values():
+        numbers: list[float] = cast(Any, torch.stack([value for _, value in places])).tolist()
         for (i, _), number in zip(places, numbers, strict=True):
-            host[i] = number
+            host[i] = float(number)
     return host

@@ -8,8 +8,9 @@ returns its very result.
 from __future__ import annotations
 
 import functools
-import sys
+import inspect
 import threading
+import types
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -219,13 +220,17 @@ def _is_nested(optimizer: Optimizer) -> bool:
 
     Torch runs the hooks for each. Only the stack tells; a step that raises runs no hook at its end.
     """
-    wrapper = sys._getframe(2)  # of the step, which runs the hook that asks
-    frame = wrapper.f_back
-    while frame is not None:
+    wrapper = _caller(_caller(inspect.currentframe()))  # runs the hook that asks
+    frame = _caller(wrapper)
+    while frame is not None and wrapper is not None:
         if frame.f_code is wrapper.f_code and frame.f_locals.get("self") is optimizer:
             return True
         frame = frame.f_back
     return False
+
+
+def _caller(frame: types.FrameType | None) -> types.FrameType | None:
+    return None if frame is None else frame.f_back
 
 
 def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> Callable[[], None]:

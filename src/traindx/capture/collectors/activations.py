@@ -42,6 +42,11 @@ class Activations(Collector):
             hook = functools.partial(self._on_gradient, place, step)
             cast(Any, tensor).register_hook(hook)
 
+    def round_ends(self, model: TrackedModel) -> None:
+        """Note the size of the batch."""
+        if model.batch_size is not None:
+            self.recorder.scalar(model, "", "batch.size", float(model.batch_size))
+
     def _is_last(self, tensor: Tensor) -> bool:
         """Whether it was the last one measured; one changed in place since then is another."""
         version = -1 if tensor.is_inference() else tensor._version

@@ -7,7 +7,8 @@ their weighted mean) follow without touching an activation; it works under torch
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -21,26 +22,30 @@ _PRECISION = 1e-3
 """Largest relative error allowed in batch statistics recovered from float buffers."""
 
 
-class _Buffers(NamedTuple):
-    """The running statistics of one layer: (C,), (C,), ()."""
+class _Snapshot(NamedTuple):
+    """The running statistics of several layers, one after another: (sum of C,), and (layers,)."""
 
+    layers: tuple[str, ...]
+    sizes: tuple[int, ...]
     mean: Tensor
     var: Tensor
     tracked: Tensor
 
 
 class Norms(Collector):
-    """Modes, updates and gaps of every normalization with running statistics."""
+    """Modes, updates and gaps of every normalization with running statistics.
+
+    All layers of a model are compared at once: a small operation costs the same for one layer as
+    for fifty.
+    """
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__(recorder)
-        self._before: dict[tuple[TrackedModel, str], _Buffers] = {}
+        self._before: dict[TrackedModel, list[_Snapshot]] = {}
 
     def round_starts(self, model: TrackedModel) -> None:
         """Copy the buffers before the step."""
-        for fqn, norm in tracking_norms(model):
-            mean, var, tracked = _buffers(norm)
-            self._before[model, fqn] = _Buffers(mean.clone(), var.clone(), tracked.clone())
+        self._before[model] = [_snapshot(norms) for norms in _alike(model)]
 
     def before_backward(self, model: TrackedModel) -> None:
         """Note the modes in which the forward pass ran."""
@@ -50,29 +55,31 @@ class Norms(Collector):
 
     def round_ends(self, model: TrackedModel) -> None:
         """Compare the buffers with those before the step."""
-        for fqn, norm in tracking_norms(model):
-            now = _buffers(norm)
-            self._note(model, fqn, "tracked", now.tracked)
-            self._note(model, fqn, "initial_weight", _initial_weight(norm, now.tracked))
-            before = self._before.pop((model, fqn), None)
-            if before is not None and before.mean.shape == now.mean.shape:
-                self._compare(model, fqn, norm, before, now)
+        before = {(old.layers, old.sizes): old for old in self._before.pop(model, [])}
+        for norms in _alike(model):
+            new = _snapshot(norms)
+            momentum = _per_layer([norm.momentum for _, norm in norms], new)
+            self._note(model, new, "tracked", new.tracked)
+            self._note(model, new, "initial_weight", _initial_weight(momentum, new.tracked))
+            old = before.get((new.layers, new.sizes))
+            if old is not None and old.mean.dtype == new.mean.dtype:
+                eps = _per_layer([norm.eps for _, norm in norms], new)
+                self._compare(model, old, new, momentum, eps)
 
     def _compare(
-        self, model: TrackedModel, fqn: str, norm: _BatchNorm, old: _Buffers, new: _Buffers
+        self, model: TrackedModel, old: _Snapshot, new: _Snapshot, momentum: Tensor, eps: Tensor
     ) -> None:
         updates = new.tracked - old.tracked
-        weight = _new_weight(norm, updates, new.tracked)
-        mean = old.mean + (new.mean - old.mean) / weight
-        # A batch's variance cannot be negative; rounding in the buffers can make it so.
-        var = (old.var + (new.var - old.var) / weight).clamp_min(0)
-        change = (new.mean - old.mean) / (new.var + norm.eps).sqrt()
-        self._note(model, fqn, "updates", updates)
-        self._note(model, fqn, "running_change", _rms(change))
-        self._note(model, fqn, "running_gap", _gap(mean, var, new, norm.eps, weight))
+        weight = _new_weight(momentum, updates, new.tracked)
+        per_layer = torch.tensor(new.sizes, device=new.mean.device)
+        gap, change = _gap(old, new, weight.repeat_interleave(per_layer), eps, per_layer)
+        self._note(model, new, "updates", updates)
+        self._note(model, new, "running_change", change)
+        self._note(model, new, "running_gap", gap)
 
-    def _note(self, model: TrackedModel, fqn: str, quantity: str, value: Tensor) -> None:
-        self.recorder.scalar(model, fqn, f"norm.{quantity}", value)
+    def _note(self, model: TrackedModel, norms: _Snapshot, quantity: str, values: Tensor) -> None:
+        for fqn, value in zip(norms.layers, values.unbind(), strict=True):
+            self.recorder.scalar(model, fqn, f"norm.{quantity}", value)
 
 
 def tracking_norms(model: TrackedModel) -> list[tuple[str, _BatchNorm]]:
@@ -84,46 +91,62 @@ def tracking_norms(model: TrackedModel) -> list[tuple[str, _BatchNorm]]:
     ]
 
 
-def _buffers(norm: _BatchNorm) -> _Buffers:
-    mean, var, tracked = norm.running_mean, norm.running_var, norm.num_batches_tracked
-    assert mean is not None
-    assert var is not None
-    count = torch.zeros((), device=mean.device) if tracked is None else tracked.double()
-    wide = torch.float32 if mean.element_size() < 4 else mean.dtype
-    return _Buffers(mean.detach().to(wide), var.detach().to(wide), count)
+def _alike(model: TrackedModel) -> list[list[tuple[str, _BatchNorm]]]:
+    """Its layers by the device and dtype of their buffers."""
+    groups: dict[tuple[object, object], list[tuple[str, _BatchNorm]]] = {}
+    for fqn, norm in tracking_norms(model):
+        mean = cast(Tensor, norm.running_mean)
+        groups.setdefault((mean.device, mean.dtype), []).append((fqn, norm))
+    return [*groups.values()]
 
 
-def _new_weight(norm: _BatchNorm, updates: Tensor, tracked: Tensor) -> Tensor:
-    """Weight of the step's batches in the new statistics; NaN where nothing can be recovered."""
-    momentum: float | None = norm.momentum
-    if momentum is None:  # cumulative average
-        weight = updates / tracked.clamp_min(1)
-    else:
-        weight = 1 - torch.pow(torch.full_like(updates, 1 - momentum), updates)
-    return weight.where(weight > 0, float("nan"))
+def _snapshot(norms: list[tuple[str, _BatchNorm]]) -> _Snapshot:
+    means = [cast(Tensor, norm.running_mean).detach() for _, norm in norms]
+    variances = [cast(Tensor, norm.running_var).detach() for _, norm in norms]
+    none = torch.zeros((), dtype=torch.long, device=means[0].device)
+    counts = [none if (n := norm.num_batches_tracked) is None else n.detach() for _, norm in norms]
+    mean, var = torch.cat(means), torch.cat(variances)
+    if mean.element_size() < 4:
+        mean, var = mean.float(), var.float()
+    layers, sizes = tuple(fqn for fqn, _ in norms), tuple(mean.numel() for mean in means)
+    return _Snapshot(layers, sizes, mean, var, torch.stack(counts).double())
 
 
-def _initial_weight(norm: _BatchNorm, tracked: Tensor) -> Tensor:
-    momentum: float | None = norm.momentum
-    if momentum is None:
-        return (tracked == 0).double()
-    return torch.pow(torch.full_like(tracked, 1 - momentum), tracked)
+def _per_layer(values: list[float | None], norms: _Snapshot) -> Tensor:
+    """One setting of each layer; NaN stands for None."""
+    numbers = [math.nan if value is None else value for value in values]
+    return torch.tensor(numbers, dtype=torch.float64, device=norms.mean.device)
 
 
-def _gap(mean: Tensor, var: Tensor, running: _Buffers, eps: float, weight: Tensor) -> Tensor:
-    """RMS over channels of sqrt(b^2 + (a - 1)^2); NaN where rounding would dominate.
+def _new_weight(momentum: Tensor, updates: Tensor, tracked: Tensor) -> Tensor:
+    """Weight of the step's batches in the new statistics: 0 where there was no update."""
+    cumulative = updates / tracked.clamp_min(1)
+    return torch.where(momentum.isnan(), cumulative, 1 - torch.pow(1 - momentum, updates))
+
+
+def _initial_weight(momentum: Tensor, tracked: Tensor) -> Tensor:
+    untouched = (tracked == 0).double()
+    return torch.where(momentum.isnan(), untouched, torch.pow(1 - momentum, tracked))
+
+
+def _gap(
+    old: _Snapshot, new: _Snapshot, weight: Tensor, eps: Tensor, sizes: Tensor
+) -> tuple[Tensor, Tensor]:
+    """By layer: RMS over channels of sqrt(b^2 + (a - 1)^2), and of the change of running_mean.
 
     Normalizing a batch of mean m and variance v by running statistics instead of its own maps
-    the normalized value h to a·h + b (see `norm.running_gap` in `traindx.quantities`).
+    the normalized value h to a·h + b (see `norm.running_gap` in `traindx.quantities`). The gap is
+    NaN where rounding in the buffers would dominate what is recovered from them.
     """
-    scale = (running.var + eps).rsqrt()
-    a = (var + eps).sqrt() * scale
-    b = (mean - running.mean) * scale
-    gap = _rms(torch.hypot(b, a - 1))
-    ratio = (mean.abs() * (var + eps).rsqrt()).amax()
-    rounding = torch.finfo(mean.dtype).eps * (1 + ratio) / weight
-    return gap.where(rounding < _PRECISION, float("nan"))
-
-
-def _rms(values: Tensor) -> Tensor:
-    return values.square().mean().sqrt()
+    weight, eps = weight.to(new.mean.dtype), eps.to(new.mean.dtype).repeat_interleave(sizes)
+    moved = new.mean - old.mean
+    mean = old.mean + moved / weight
+    # A batch's variance cannot be negative; rounding in the buffers can make it so.
+    std = ((old.var + (new.var - old.var) / weight).clamp_min(0) + eps).sqrt()
+    scale = (new.var + eps).rsqrt()
+    square = ((mean - new.mean) * scale).square() + (std * scale - 1).square()
+    rounding = torch.finfo(mean.dtype).eps * (1 + (mean / std).abs()) / weight
+    gap = torch.segment_reduce(square, "mean", lengths=sizes).sqrt()
+    worst = torch.segment_reduce(rounding, "max", lengths=sizes)
+    change = torch.segment_reduce((moved * scale).square(), "mean", lengths=sizes).sqrt()
+    return gap.where(worst < _PRECISION, math.nan), change

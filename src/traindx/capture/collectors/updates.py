@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -22,9 +23,13 @@ class Updates(Collector):
         self._before: dict[tuple[TrackedModel, str], Tensor] = {}
 
     def before_step(self, places: Places) -> None:
-        """Measure the parameters and keep a sample of each."""
+        """Keep a sample of each parameter and measure it.
+
+        Reading all weights three times over would cost as much as all gradients.
+        """
         for model, fqn, param in places:
-            if self.recorder.tensor((model, fqn, Point.PARAM), param, replace=True):
+            place = (model, fqn, Point.PARAM)
+            if self.recorder.tensor(place, param, replace=True, sample=True):
                 self._before[model, fqn] = _sample(param).clone()
 
     def after_step(self, places: Places) -> None:
@@ -37,18 +42,22 @@ class Updates(Collector):
         kept = [pair for pair in samples if pair[2].shape == pair[3].shape]
         if not kept:
             return
-        before, now = [pair[2] for pair in kept], [pair[3] for pair in kept]
-        changes, sizes = _norms_of_changes(before, now)
-        for (model, fqn, sample, _), change, size in zip(kept, changes, sizes, strict=True):
-            self.recorder.scalar(model, fqn, "update.rms", change / sample.numel() ** 0.5)
-            self.recorder.scalar(model, fqn, "update.ratio", change / size)  # infinite from zero
+        norms = _norms([pair[2] for pair in kept], [pair[3] for pair in kept])
+        for (model, fqn, _, _), rms, ratio in zip(kept, *norms, strict=True):
+            self.recorder.scalar(model, fqn, "update.rms", rms)
+            self.recorder.scalar(model, fqn, "update.ratio", ratio)
 
 
-def _norms_of_changes(before: list[Tensor], now: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-    """Norms of `now - before` and of `before`: three calls however many tensors there are."""
+def _norms(before: list[Tensor], now: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    """RMS of each change, and its norm over that of `before`: infinite from zero.
+
+    A handful of calls, however many tensors there are.
+    """
     functions: Any = torch
     changes = functions._foreach_norm(functions._foreach_sub(now, before))
-    return changes, functions._foreach_norm(before)
+    sizes = functions._foreach_norm(before)
+    roots = [math.sqrt(sample.numel()) for sample in before]
+    return functions._foreach_div(changes, roots), functions._foreach_div(changes, sizes)
 
 
 def _sample(param: Tensor) -> Tensor:

@@ -1,0 +1,185 @@
+"""BatchNorm's batch statistics recovered from its buffers, against the batches themselves."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from tests.capture.watched import watched
+from traindx.capture.collectors.norms import Norms
+from traindx.capture.models import TrackedModel
+from traindx.capture.recorder import Recorder, to_host
+
+
+def data(seed: int, rows: int = 64, mean: float = 3.0, std: float = 2.0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return mean + std * torch.randn(rows, 5, generator=generator, dtype=torch.float64)
+
+
+class Direct:
+    """The running statistics of a BatchNorm in float64 by its documented update, and its gaps."""
+
+    def __init__(self, momentum: float | None, eps: float) -> None:
+        self.mean, self.var = np.zeros(5), np.ones(5)
+        self.momentum, self.eps = momentum, eps
+        self.count = 0
+
+    def step(self, batches: list[np.ndarray]) -> float:
+        """Update by each batch; the gap between the step's mean batch and what is running then."""
+        means, variances, weights = [], [], []
+        for batch in batches:
+            self.count += 1
+            weight = 1 / self.count if self.momentum is None else self.momentum
+            mean, var = batch.mean(0), batch.var(0, ddof=1)
+            self.mean = (1 - weight) * self.mean + weight * mean
+            self.var = (1 - weight) * self.var + weight * var
+            weights = [(1 - weight) * w for w in weights] + [weight]
+            means.append(mean)
+            variances.append(var)
+        total = sum(weights)
+        mean = sum(w * m for w, m in zip(weights, means, strict=True)) / total
+        var = sum(w * v for w, v in zip(weights, variances, strict=True)) / total
+        a = np.sqrt((var + self.eps) / (self.var + self.eps))
+        b = (mean - self.mean) / np.sqrt(self.var + self.eps)
+        return float(np.sqrt(np.mean(b * b + (a - 1) ** 2)))
+
+
+@pytest.mark.parametrize("updates", [1, 3])
+@pytest.mark.parametrize("momentum", [0.1, 0.5, 1.0, None])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_gap_equals_a_direct_computation(updates, momentum, dtype):
+    norm = nn.BatchNorm1d(5, momentum=momentum).to(dtype)
+    direct = Direct(momentum, norm.eps)
+    optimizer = torch.optim.SGD(norm.parameters(), lr=0.0)
+    expected = []
+    with watched() as recording:
+        for step in range(5):
+            optimizer.zero_grad()
+            batches = [data(10 * step + i) for i in range(updates)]
+            for part in batches:
+                norm(part.to(dtype)).square().mean().backward()
+            optimizer.step()
+            expected.append(direct.step([part.to(dtype).double().numpy() for part in batches]))
+    gaps = recording.series("norm.running_gap", "")
+    tolerance = 1e-4 if dtype is torch.float32 else 1e-11
+    # Before the first step of a model nobody knows that it will train: no snapshot was taken.
+    assert gaps.values[-4:] == pytest.approx(expected[1:], rel=tolerance, abs=tolerance)
+    assert recording.values("norm.updates", "")[-4:] == [updates] * 4
+    assert recording.values("norm.tracked", "")[-1] == 5 * updates
+
+
+@pytest.mark.parametrize("momentum", [0.1, 0.01, None])
+def test_the_weight_of_the_initial_statistics_is_exact(momentum):
+    norm = nn.BatchNorm1d(5, momentum=momentum)
+    optimizer = torch.optim.SGD(norm.parameters(), lr=0.0)
+    with watched() as recording:
+        for step in range(6):
+            norm(data(step).float()).square().mean().backward()
+            optimizer.step()
+    expected = [0.0 if momentum is None else (1 - momentum) ** n for n in range(1, 7)]
+    assert recording.values("norm.initial_weight", "") == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_gap_is_unknown_where_rounding_would_dominate():
+    norm = nn.BatchNorm1d(5, momentum=1e-4)
+    optimizer = torch.optim.SGD(norm.parameters(), lr=0.0)
+    with watched() as recording:
+        for step in range(4):
+            norm(data(step).float()).square().mean().backward()
+            optimizer.step()
+    assert all(math.isnan(gap) for gap in recording.values("norm.running_gap", ""))
+
+
+def test_a_large_mean_makes_the_gap_unknown_rather_than_wrong():
+    norm = nn.BatchNorm1d(5)
+    optimizer = torch.optim.SGD(norm.parameters(), lr=0.0)
+    with watched() as recording:
+        for step in range(200):
+            norm(data(step, mean=3e4, std=1.0).float()).square().mean().backward()
+            optimizer.step()
+    assert math.isnan(recording.series("norm.running_gap", "").last)
+
+
+def test_statistics_that_have_settled_have_a_small_gap_and_little_change():
+    norm = nn.BatchNorm1d(5)
+    optimizer = torch.optim.SGD(norm.parameters(), lr=0.0)
+    with watched() as recording:
+        for step in range(100):
+            norm(data(step, rows=512).float()).square().mean().backward()
+            optimizer.step()
+    assert recording.series("norm.running_gap", "").last < 0.2
+    assert recording.series("norm.running_change", "").last < 0.02
+    assert recording.values("norm.running_gap", "")[1] > 1
+
+
+def test_a_norm_in_eval_mode_makes_no_updates_and_has_no_gap():
+    net = nn.Sequential(nn.BatchNorm1d(5), nn.Linear(5, 2))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.0)
+    net[0].eval()
+    with watched() as recording:
+        for step in range(4):
+            net(data(step).float()).square().mean().backward()
+            optimizer.step()
+    assert recording.values("norm.training", "0") == [0.0] * 4
+    assert recording.values("mode.training") == [1.0] * 4
+    assert recording.values("norm.updates", "0")[-1] == 0
+    assert math.isnan(recording.series("norm.running_gap", "0").last)
+
+
+def test_the_mode_of_the_training_forward_counts_not_that_of_an_evaluation():
+    net = nn.Sequential(nn.BatchNorm1d(5), nn.Linear(5, 2))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.0)
+    with watched() as recording:
+        for step in range(3):
+            net.train()
+            loss = net(data(step).float()).square().mean()
+            loss.backward()
+            optimizer.step()
+            net.eval()
+            with torch.no_grad():
+                net(data(step).float())
+    assert recording.values("norm.training", "0") == [1.0] * 3
+
+
+def test_a_norm_without_running_statistics_is_left_out():
+    net = nn.Sequential(nn.BatchNorm1d(5, track_running_stats=False), nn.Linear(5, 2))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.0)
+    with watched() as recording:
+        for step in range(2):
+            net(data(step).float()).square().mean().backward()
+            optimizer.step()
+    assert recording.sites("norm.updates") == set()
+
+
+def test_half_precision_buffers_are_compared_in_full_precision():
+    norm = nn.BatchNorm1d(5).bfloat16()
+    optimizer = torch.optim.SGD(norm.parameters(), lr=0.0)
+    with watched() as recording:
+        for step in range(3):
+            norm(data(step).bfloat16()).float().square().mean().backward()
+            optimizer.step()
+    assert len(recording.values("norm.updates", "")) >= 2
+
+
+def test_batch_statistics_follow_from_two_snapshots_alone():
+    """Momentum 0.1, one update: batch = old + 10 (new - old), so a known gap must come out."""
+    norm = nn.BatchNorm1d(2).double()
+    model, recorder = TrackedModel(norm, "norm"), Recorder()
+    model.confirmed = True
+    norms = Norms(recorder)
+    norms.round_starts(model)
+    batch = torch.tensor([[1.0, 10.0], [3.0, 14.0]], dtype=torch.float64)
+    norm(batch)
+    norms.round_ends(model)
+    (gap,) = [
+        value for (_, _, name), value in recorder._scalars.items() if name == "norm.running_gap"
+    ]
+    mean, var = np.array([2.0, 12.0]), np.array([2.0, 8.0])
+    running_mean, running_var = 0.1 * mean, 0.9 + 0.1 * var
+    a = np.sqrt((var + 1e-5) / (running_var + 1e-5))
+    b = (mean - running_mean) / np.sqrt(running_var + 1e-5)
+    assert to_host([gap]) == pytest.approx([np.sqrt(np.mean(b**2 + (a - 1) ** 2))], rel=1e-12)

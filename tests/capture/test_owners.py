@@ -1,0 +1,66 @@
+"""Names found in the frames of those who call, without a trace in them."""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from typing import Any
+
+from torch import nn
+
+from traindx.capture.owners import name_in_frames
+
+
+class Thing:
+    """Something that can be held weakly."""
+
+
+def test_a_variable_of_the_nearest_frame_names_its_value():
+    def inner(argument):
+        return name_in_frames(argument, inspect.currentframe())
+
+    outermost = Thing()
+    assert inner(outermost) == "argument"
+
+
+def test_an_ambiguous_name_leaves_it_to_the_next_frame():
+    def inner(argument):
+        again = argument
+        return name_in_frames(again, inspect.currentframe())
+
+    outermost = Thing()
+    assert inner(outermost) == "outermost"
+
+
+def test_private_names_and_attributes_of_modules_do_not_count():
+    class Holder(nn.Module):
+        def ask(self):
+            return name_in_frames(self.thing, inspect.currentframe())
+
+    holder: Any = Holder()
+    holder.thing = Thing()
+    _hidden = holder.thing
+    assert holder.ask() is None
+
+
+def test_what_a_frame_holds_can_be_freed_after_it_was_looked_at():
+    thing, other = Thing(), Thing()
+    assert name_in_frames(thing, inspect.currentframe()) == "thing"
+    dead = weakref.ref(other)
+    del other
+    assert dead() is None
+
+
+def test_the_users_own_snapshot_of_its_variables_is_left_alone():
+    thing = Thing()
+    mine = locals()
+    assert name_in_frames(thing, inspect.currentframe()) in ("thing", None)
+    assert mine["thing"] is thing
+
+
+def test_variables_made_by_exec_are_left_alone():
+    thing = Thing()
+    exec("made_too = 5")
+    before = locals().get("made_too")
+    name_in_frames(thing, inspect.currentframe())
+    assert locals().get("made_too") == before

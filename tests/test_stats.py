@@ -1,0 +1,211 @@
+"""Statistics of a tensor against NumPy in float64, whatever its type, strides and values."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from traindx.records import TensorStats
+from traindx.stats import sampled, summarize, unmeasurable
+
+DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
+
+
+def stats_of(tensor: torch.Tensor, sample_at: int | None = None) -> TensorStats:
+    row = summarize(tensor, sample_at=sample_at)
+    a, b, c, d, e = (float(field) for field in row.fields)
+    return row.stats((a, b, c, d, e))
+
+
+def assert_equals_numpy(tensor: torch.Tensor, *, rel: float) -> None:
+    """Compare with two passes in float64; the variance relative to itself."""
+    stats, values = stats_of(tensor), tensor.detach().double().numpy()
+    assert stats.count == values.size
+    assert (stats.min, stats.max) == (values.min(), values.max())
+    scale = math.sqrt(np.mean(values**2))
+    assert stats.mean == pytest.approx(values.mean(), rel=rel, abs=rel * scale)
+    assert stats.m2 == pytest.approx(values.size * values.var(), rel=rel, abs=1e-300)
+    assert stats.nonfinite == 0
+
+
+def normal(shape: tuple[int, ...], seed: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype)
+
+
+shapes = st.lists(st.integers(1, 9), min_size=0, max_size=4).map(tuple)
+seeds = st.integers(0, 10_000)
+
+
+@given(shape=shapes, seed=seeds, dtype=st.sampled_from(DTYPES))
+def test_every_type_and_shape_agrees_with_numpy(shape, seed, dtype):
+    assert_equals_numpy(normal(shape, seed, dtype), rel=1e-10 if dtype is torch.float64 else 1e-5)
+
+
+@given(
+    shape=st.lists(st.integers(2, 7), min_size=2, max_size=4).map(tuple),
+    seed=seeds,
+    data=st.data(),
+)
+def test_every_layout_in_memory_agrees_with_numpy(shape, seed, data):
+    tensor = normal(shape, seed)
+    order = data.draw(st.permutations(range(len(shape))))
+    tensor = tensor.permute(*order)
+    tensor = tensor[..., :: data.draw(st.integers(1, 3))]
+    if data.draw(st.booleans()):
+        tensor = tensor.unsqueeze(0).expand(3, *tensor.shape)
+    assert_equals_numpy(tensor, rel=1e-5)
+
+
+def test_channels_last_is_read_without_a_copy():
+    tensor = normal((4, 8, 6, 6), 0).to(memory_format=torch.channels_last)
+    assert_equals_numpy(tensor, rel=1e-6)
+
+
+@given(
+    seed=seeds,
+    ratio=st.floats(0, 4).map(lambda power: 10**power),
+    sign=st.sampled_from([-1, 1]),
+    scale=st.floats(-6, 6).map(lambda power: 10**power),
+    size=st.integers(2, 5000),
+)
+def test_the_variance_is_right_however_large_the_mean(seed, ratio, sign, scale, size):
+    wide = (normal((size,), seed, torch.float64) + sign * ratio) * scale
+    for tensor, rel in ((wide, 1e-10), (wide.float(), 1e-4)):
+        stats, values = stats_of(tensor), tensor.double().numpy()
+        assert stats.m2 == pytest.approx(size * values.var(), rel=rel)
+        assert stats.mean == pytest.approx(values.mean(), rel=1e-5)
+
+
+@pytest.mark.parametrize("ratio", [0.0, 1.0, 3.1, 3.2, 1e2, 1e4])
+def test_the_variance_of_two_million_elements_is_right(ratio):
+    tensor = normal((1 << 21,), 1) + ratio
+    values = tensor.double().numpy()
+    assert stats_of(tensor).m2 == pytest.approx(values.size * values.var(), rel=1e-4)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_constant_has_no_variance(dtype):
+    stats = stats_of(torch.full((1000,), 0.1, dtype=dtype))
+    assert stats.m2 / stats.count < 1e-20
+    assert stats.mean == pytest.approx(float(torch.tensor(0.1, dtype=dtype)))
+
+
+@pytest.mark.parametrize("value", [1e25, -3e38])
+def test_squares_that_overflow_are_computed_in_double(value):
+    tensor = torch.tensor([value, value / 2, 0.0])
+    assert_equals_numpy(tensor, rel=1e-6)
+
+
+def test_half_precision_sums_do_not_overflow():
+    tensor = torch.full((4000,), 300.0, dtype=torch.float16)
+    tensor[::2] = 100.0
+    assert_equals_numpy(tensor, rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("bad", [(math.nan,), (math.inf,), (-math.inf, math.nan, math.inf)])
+def test_elements_that_are_not_finite_are_counted(dtype, bad):
+    tensor = normal((100,), 0, dtype)
+    tensor[: len(bad)] = torch.tensor(bad)
+    stats = stats_of(tensor)
+    assert stats.nonfinite == len(bad)
+    assert math.isnan(stats.mean)
+    assert math.isnan(stats.m2)
+    assert stats.count == 100
+
+
+def test_a_scalar_and_a_single_element_are_measured():
+    for tensor in (torch.tensor(3.0), torch.full((1, 1, 1), 3.0)):
+        stats = stats_of(tensor)
+        assert (stats.count, stats.mean, stats.m2, stats.min, stats.max) == (1, 3.0, 0.0, 3.0, 3.0)
+
+
+@given(size=st.integers(1, 4095), zeros=st.floats(0, 1), seed=seeds)
+def test_zeros_of_a_small_tensor_are_counted_exactly(size, zeros, seed):
+    tensor = normal((size,), seed)
+    tensor[: int(zeros * size)] = 0
+    stats = stats_of(tensor, sample_at=seed)
+    assert stats.sampled == size
+    assert stats.zeros == int((tensor == 0).sum())
+
+
+@pytest.mark.parametrize("columns", [32, 64, 256, 1024])
+@pytest.mark.parametrize("dead", [1, 4, 16])
+def test_dead_columns_are_sampled_fairly(columns, dead):
+    """A stride that divides the row would see all or none of them."""
+    tensor = torch.ones(4096 * 64 // columns, columns)
+    tensor[:, :dead] = 0
+    for step in range(5):
+        stats = stats_of(tensor, sample_at=step)
+        assert stats.sampled >= 3000
+        assert stats.zeros / stats.sampled == pytest.approx(dead / columns, abs=0.01)
+
+
+@given(
+    shape=st.lists(st.sampled_from([2, 3, 8, 30, 64]), min_size=1, max_size=4).map(tuple),
+    start=st.integers(0, 100_000),
+)
+def test_a_sample_is_about_four_thousand_elements_or_all(shape, start):
+    flat = torch.arange(math.prod(shape))
+    sample = sampled(flat, torch.Size(shape), start)
+    assert sample.numel() == min(flat.numel(), sample.numel())
+    assert sample.numel() >= min(flat.numel(), 1000)
+    assert sample.numel() <= 2 * 4096
+    assert len(set(sample.tolist())) == sample.numel()
+
+
+@given(sizes=st.lists(st.integers(1, 400), min_size=1, max_size=6), seed=seeds, data=st.data())
+def test_parts_merged_in_any_order_equal_the_whole(sizes, seed, data):
+    whole = normal((sum(sizes),), seed, torch.float64) + 5
+    parts = [stats_of(part, sample_at=0) for part in whole.split(sizes)]
+    merged = TensorStats(0, 0.0, 0.0, 0.0, 0.0)
+    for part in data.draw(st.permutations(parts)):
+        merged = merged.merge(part)
+    expected = stats_of(whole, sample_at=0)
+    assert (merged.count, merged.min, merged.max) == (expected.count, expected.min, expected.max)
+    assert merged.mean == pytest.approx(expected.mean, rel=1e-12)
+    assert merged.m2 == pytest.approx(expected.m2, rel=1e-9)
+    assert merged.sampled == expected.sampled
+
+
+@given(seed=seeds, power=st.integers(0, 24), offset=st.sampled_from([0.0, 1e3]))
+def test_a_row_divided_by_a_scale_is_the_row_of_the_divided_tensor(seed, power, offset):
+    tensor, scale = normal((200,), seed) + offset, float(2**power)
+    row = summarize(tensor * scale).divided(scale)
+    a, b, c, d, e = (float(field) for field in row.fields)
+    stats, expected = row.stats((a, b, c, d, e)), stats_of(tensor)
+    assert stats.mean == pytest.approx(expected.mean, rel=1e-9, abs=1e-9)
+    assert stats.m2 == pytest.approx(expected.m2, rel=1e-4)
+    assert (stats.min, stats.max) == (expected.min, expected.max)
+
+
+def test_summarizing_leaves_no_trace_on_the_tensor():
+    tensor = normal((10,), 0).requires_grad_()
+    version, state = tensor._version, torch.get_rng_state()
+    summarize(tensor, sample_at=3)
+    assert tensor._version == version
+    assert tensor.grad_fn is None
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_ordinary_tensors_and_parameters_are_measurable(dtype):
+    assert unmeasurable(torch.ones(3, dtype=dtype)) == ""
+    assert unmeasurable(torch.nn.Parameter(torch.ones(3, dtype=dtype))) == ""
+
+
+def test_what_cannot_be_measured_says_why():
+    assert unmeasurable(torch.ones(3, dtype=torch.int64)) == (
+        "dtype int64 is not a floating-point type"
+    )
+    assert unmeasurable(torch.ones(3, dtype=torch.complex64)) == "dtype complex64 has no order"
+    assert unmeasurable(torch.ones(0)) == "empty"
+    assert unmeasurable(torch.ones(3, device="meta")) == "a meta tensor holds no data"
+    assert unmeasurable(torch.eye(3).to_sparse()) == "layout sparse_coo"
+    assert unmeasurable(torch.ones(3).to(torch.float8_e5m2)) == "dtype float8_e5m2 is too coarse"
