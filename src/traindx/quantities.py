@@ -50,7 +50,6 @@ def _zero_fraction(stats: TensorStats) -> float:
 _POINTS = {
     Point.OUTPUT: "the module's output",
     Point.OUTPUT_GRAD: "the gradient of the loss with respect to the module's output",
-    Point.PARAM: "the parameter before the step (from a sample of about 4,096 entries)",
     Point.GRAD: "the parameter's gradient as backward leaves it, loss scale divided out",
     Point.APPLIED_GRAD: "the gradient the optimizer was given, where it differs (clipped)",
 }
@@ -71,22 +70,22 @@ _SCALARS = (
     Quantity("batch.size", "samples", "First dimension of the model's first tensor argument."),
     Quantity("backwards", "1", "Backward passes in the step."),
     Quantity(
-        "update.rms",
+        "param.rms",
         "as the parameter's",
-        "RMS of the parameter's change in the step, over a sample of about 4,096 entries.",
+        "RMS of the parameter before the step, over a sample of about 4,096 entries.",
     ),
     Quantity(
         "update.ratio",
         "1",
-        "RMS of the parameter's change over its RMS before, over the same sample; infinite where "
-        "the parameter was zero.",
+        "RMS of the parameter's change in the step over its RMS before, over the same sample; "
+        "infinite where the parameter was zero.",
     ),
     Quantity("grad.absent", "0 or 1", "1 if a trainable parameter's gradient is None at the step."),
     Quantity(
         "grad.uncleared",
         "1",
-        "Fraction of the optimizer's steps, since the last measured one, whose gradient was added "
-        "onto the last step's because nothing cleared it.",
+        "1 if the optimizer's gradient was added onto the last step's because nothing cleared it; "
+        "a fraction where it stepped several times in the measured step.",
     ),
     Quantity("mode.training", "0 or 1", "The model's `training` flag in its training forward."),
     Quantity("norm.training", "0 or 1", "A normalization's `training` flag in that forward."),

@@ -132,14 +132,6 @@ def summarize(tensor: Tensor, *, sample_at: int | None = None) -> Row:
     return _settled(row, flat) if flat.device.type == "cpu" else row
 
 
-def summarize_sample(tensor: Tensor) -> Row:
-    """The sums of one measurable tensor, extrapolated from a sample of about 4,096 elements."""
-    sample = sampled(tensor.detach().reshape(-1), tensor.shape)
-    row = summarize(sample.contiguous())
-    times = tensor.numel() / sample.numel()
-    return row._replace(size=tensor.numel(), total=row.total * times, square=row.square * times)
-
-
 def _flatten(tensor: Tensor) -> Tensor:
     """All elements in one dimension, in memory order where they are dense, else copied."""
     if tensor.is_contiguous():

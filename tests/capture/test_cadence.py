@@ -26,10 +26,10 @@ def measured_steps(steps: int, **options) -> list[int]:
     return [event.step for event in recording.run.events(EventKind.MEASURED)]
 
 
-def test_the_ladder_is_the_first_ten_steps_and_then_every_sixteenth():
+def test_the_ladder_is_the_first_ten_steps_and_then_every_thirty_second():
     frozen = Clock()
     steps = measured_steps(100, every=None, clock=frozen)
-    assert steps == [*range(10), 16, 32, 48, 64, 80, 96]
+    assert steps == [*range(10), 32, 64, 96]
 
 
 def test_every_n_is_exact():
@@ -60,13 +60,13 @@ def run_cadence(cost: float, steps: int, *, every: int | None = None) -> tuple[C
 
 
 def test_a_cheap_measurement_keeps_the_ladder():
-    cadence, changed = run_cadence(0.3, 600)  # 0.3 s in 16 s: 1.9 %
+    cadence, changed = run_cadence(0.3, 600)  # 0.3 s in 32 s: 0.9 %
     assert changed == []
-    assert cadence.every == 16
+    assert cadence.every == 32
 
 
 def test_an_expensive_measurement_thins_the_ladder_to_the_budget_but_not_before_step_200():
-    cadence, changed = run_cadence(4.0, 1000)  # 4 s in 16 s: 20 %
+    cadence, changed = run_cadence(4.0, 1000)  # 4 s in 32 s: 11 %
     assert changed
     assert min(changed) >= 200
     assert cadence.every == 256  # 4 / (256 + 4) is the first below 3 %
@@ -75,11 +75,10 @@ def test_an_expensive_measurement_thins_the_ladder_to_the_budget_but_not_before_
 
 def test_the_fraction_is_the_excess_of_measured_steps_over_their_neighbours():
     cadence, _ = run_cadence(0.5, 176)
-    measured = sum(step < 10 or step % 16 == 0 for step in range(176))
-    counted = sum(step > 12 and step % 16 == 0 for step in range(176))
+    measured = sum(step < 10 or step % 32 == 0 for step in range(176))
     total = 173 + 0.5 * (measured - 3)  # the first three steps warm up
     assert cadence.fraction is not None
-    assert abs(cadence.fraction - 0.5 * counted / total) < 1e-9
+    assert abs(cadence.fraction - 0.5 * (measured - 3) / total) < 1e-9
 
 
 def test_a_given_interval_never_changes():

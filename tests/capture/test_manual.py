@@ -78,7 +78,7 @@ def test_the_measured_update_is_the_one_that_was_made():
                 gradient: Any = w.grad
                 w -= 0.25 * gradient
             w.grad = None
-    assert recording.values("update.rms", "w") == [0.5, 0.5]
+    assert recording.values("param.rms", "w") == [1.0, 0.5]
     assert recording.values("update.ratio", "w") == [0.5, 1.0]
     assert recording.values("grad.rms", "w") == [2.0, 2.0]
 
@@ -92,7 +92,7 @@ def test_an_optimizer_of_raw_tensors_trains_them():
             (w * 2).sum().backward()
             optimizer.step()
     assert recording.models == {"parameters"}
-    assert recording.values("update.rms", "w") == [0.5, 0.5, 0.5]
+    assert recording.values("param.rms", "w") == [1.0, 0.5, 0.0]
 
 
 def test_backward_without_an_update_is_no_step():

@@ -211,10 +211,10 @@ def _of_layer(step: int, model: str, layer: str, depth: int) -> Iterator[Item]:
     weight = Site(model, f"{layer}.weight")
     yield Record(step, Site(model, layer), Point.OUTPUT, stats(wave * 1.5))
     yield Record(step, Site(model, layer), Point.OUTPUT_GRAD, stats(grad / 8))
-    yield Record(step, weight, Point.PARAM, stats(0.1 + 0.01 * depth))
     yield Record(step, weight, Point.GRAD, stats(math.nan if broken else grad))
     if layer == IMG_NAME:
         yield Record(step, Site(model, f"{layer}.bias"), Point.GRAD, stats(0.0))
+    yield Scalar(step, "param.rms", 0.1 + 0.01 * depth, weight)
     yield Scalar(step, "update.ratio", 1e-3 * wave, weight)
 
 

@@ -151,7 +151,7 @@ def large_run(num_layers: int, num_steps: int) -> Run:
             run.add(Record(step, Site("net", name), Point.OUTPUT_GRAD, tensor))
             for param in (f"{name}.weight", f"{name}.bias"):
                 run.add(Record(step, Site("net", param), Point.GRAD, tensor))
-                run.add(Record(step, Site("net", param), Point.PARAM, tensor))
+                run.add(Scalar(step, "param.rms", 1.2345, Site("net", param)))
             run.add(Scalar(step, "update.ratio", 0.001234, Site("net", f"{name}.weight")))
         run.add(Scalar(step, "loss", 1.0 / (step + 1), Site("net")))
         run.add(Event(step, EventKind.MEASURED))

@@ -10,7 +10,7 @@ DENSE = 10
 """The first steps, each of which is measured: faults show there first."""
 EXEMPT = 200
 """Steps before the budget is enforced; shorter runs are exempt."""
-_FIRST_EVERY = 16
+_FIRST_EVERY = 32
 _MAX_EVERY = 1 << 16
 
 
@@ -37,7 +37,8 @@ class Cadence:
         self._measured: deque[float] = deque(maxlen=9)
         self._unmeasured: deque[float] = deque(maxlen=33)
         self._total = 0.0
-        self._spent = 0.0
+        self._measuring = 0.0
+        self._num_measured = 0
 
     def due(self, count: int) -> bool:
         """Whether the step with this number (from 0) is to be measured."""
@@ -60,15 +61,16 @@ class Cadence:
     def _note(self, seconds: float, *, measured: bool) -> None:
         (self._measured if measured else self._unmeasured).append(seconds)
         self._total += seconds
-        if measured and len(self._unmeasured) >= 3:
-            self._spent += max(0.0, seconds - median(self._unmeasured))
+        self._measuring += seconds * measured
+        self._num_measured += measured
 
     @property
     def fraction(self) -> float | None:
-        """Fraction of the time spent on measuring; None with nothing to compare with."""
-        if len(self._unmeasured) < 3 or not self._measured or not self._total:
+        """Fraction of the time that measured steps took longer; None with nothing to compare."""
+        if len(self._unmeasured) < 3 or not self._num_measured or not self._total:
             return None
-        return min(1.0, self._spent / self._total)
+        extra = self._measuring - self._num_measured * median(self._unmeasured)
+        return max(0.0, extra / self._total)
 
     def adapt(self, step: int) -> str:
         """Make the ladder sparser if the budget is exceeded; why, if it changed."""

@@ -198,9 +198,10 @@ class Capture:
             self._recorder.drop_outputs(model)
             model.calls = {}
         model.called, model.called_at = True, self._rounds.step
-        batch = first_tensor(inputs)
-        model.batch_size = batch.shape[0] if batch is not None and batch.dim() else None
-        self._observe(model)
+        if self._measuring:
+            batch = first_tensor(inputs)
+            model.batch_size = batch.shape[0] if batch is not None and batch.dim() else None
+            self._observe(model)
 
     def _observe(self, model: TrackedModel, *, again: bool = False) -> None:
         if self._measuring and not self._compiled:
@@ -226,22 +227,25 @@ class Capture:
         """The user calls `backward` on a loss."""
         if not self._thread.claim():
             return
-        self._models.drop_those_of_other_threads()
         self._end_manual_round()
         self._in_backward = True
         self.backwards += 1
         self._round_backwards += 1
-        for tracked in self._optimizers:
-            tracked.clearing.backward_starts()
         self._evaluations.backward_starts()
         walk = self._rounds.step < _WALKED
         self._losses.backward_starts(tensors, inspect.currentframe(), walk)
         if self._measuring:
-            for model in self._models:
-                # Calls inside a compiled graph are not seen, so it is taken to be called always.
-                now = self._compiled or model.called_at == self._rounds.step
-                if model.called and now:
-                    self._tell(Collector.before_backward, model)
+            self._measured_backward_starts()
+
+    def _measured_backward_starts(self) -> None:
+        self._models.drop_those_of_other_threads()
+        for tracked in self._optimizers:
+            tracked.clearing.backward_starts()
+        for model in self._models:
+            # Calls inside a compiled graph are not seen, so it is taken to be called always.
+            now = self._compiled or model.called_at == self._rounds.step
+            if model.called and now:
+                self._tell(Collector.before_backward, model)
 
     @guarded
     def _output_gradient(self, place: Place, step: int, gradient: Tensor) -> None:
@@ -254,9 +258,9 @@ class Capture:
         """Gradients are as backward left them."""
         self._in_backward = False
         reached = self._losses.backward_ended(self._rounds.step)
-        for tracked in self._optimizers:
-            tracked.clearing.backward_ended()
         if self._measuring:
+            for tracked in self._optimizers:
+                tracked.clearing.backward_ended()
             for model in self._models:
                 self._tell(Collector.after_backward, model, self._losses.scale)
         self._losses.forget()
@@ -304,7 +308,8 @@ class Capture:
         tracked = self._optimizers.of(optimizer)
         if self._rounds.repeats(tracked.name):
             self._end_round()
-        tracked.clearing.step_starts()
+        if self._measuring:
+            tracked.clearing.step_starts()
         if self._measuring or not tracked.steps:
             self._places[tracked.name] = self._placed(tracked)
             self._tell_of(Collector.before_step, self._places[tracked.name])

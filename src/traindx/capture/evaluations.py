@@ -34,6 +34,8 @@ class Evaluations:
 
     def backward_starts(self) -> None:
         """Calls in eval mode that no backward followed were evaluations after all."""
+        if not self._eval_mode:
+            return
         for model, count in self._eval_mode.items():
             self._count(model, False, count - (not model.training))
         self._eval_mode = {}

@@ -47,12 +47,16 @@ def in_training(method: Callable[Concatenate[S, P], None]) -> Callable[Concatena
 
     A gradient must not be read while another thread may be freeing it.
     """
-    protected = guarded(method)
 
     @functools.wraps(method)
     def run(self: S, *args: P.args, **kwargs: P.kwargs) -> None:
-        if self.active and self.is_training_thread():
-            protected(self, *args, **kwargs)
+        if not self.active:
+            return
+        try:
+            if self.is_training_thread():
+                method(self, *args, **kwargs)
+        except Exception as error:
+            self.give_up(error)
 
     return run
 

@@ -19,7 +19,8 @@ class ClearingCheck:
     gradient is the same object at the same version when a backward pass starts as when the step
     (or the backward before) ended, nothing was cleared, and the pass adds onto the old gradient.
     No tensor is read. Accumulation clears once between two steps, which is enough; passes that
-    leave the gradient alone (another model's) say nothing.
+    leave the gradient alone (another model's) say nothing. Only the passes of measured steps are
+    looked at.
     """
 
     def __init__(self) -> None:
@@ -102,7 +103,8 @@ class TrackedOptimizer:
     def step_ended(self) -> None:
         """Note a completed step."""
         self.steps += 1
-        self.clearing.step_ended(self.params())
+        if (optimizer := self.optimizer) is not None:
+            self.clearing.step_ended(p for group in optimizer.param_groups for p in group["params"])
 
     def scalars(self) -> dict[str, float]:
         """What is known of it without reading a device."""
@@ -176,7 +178,7 @@ def is_idle(optimizer: Optimizer) -> bool:
 
     Its hooks run even then. On the CPU the flag can be read.
     """
-    found = getattr(optimizer, "found_inf", None)
+    found = vars(optimizer).get("found_inf")
     return isinstance(found, Tensor) and found.device.type == "cpu" and bool(found)
 
 

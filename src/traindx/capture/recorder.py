@@ -11,7 +11,7 @@ from torch import Tensor
 from traindx.capture.models import TrackedModel
 from traindx.facts import Json
 from traindx.records import Event, EventKind, Item, Point, Record, Scalar, Site, TensorStats
-from traindx.stats import Row, summarize, summarize_sample, unmeasurable
+from traindx.stats import Row, summarize, unmeasurable
 
 Place = tuple[TrackedModel, str, Point]
 """What of which part of a model."""
@@ -31,6 +31,13 @@ class Recorder:
         self._rows: dict[Place, list[Row]] = {}
         self._scalars: dict[tuple[TrackedModel, str, str], float | Tensor] = {}
 
+    def measurable(self, place: Place, tensor: Tensor) -> bool:
+        """Whether a tensor can be measured; if not, `skips` will tell why."""
+        reason = unmeasurable(tensor)
+        if reason:
+            self._skipped[place] = reason
+        return not reason
+
     def tensor(
         self,
         place: Place,
@@ -39,20 +46,14 @@ class Recorder:
         zeros: bool = False,
         scale: float | Tensor | None = None,
         replace: bool = False,
-        sample: bool = False,
     ) -> bool:
         """Summarize a tensor now; further ones at the same place merge unless `replace`.
 
         False if it cannot be measured, which `skips` will tell.
         """
-        if reason := unmeasurable(tensor):
-            self._skipped[place] = reason
+        if not self.measurable(place, tensor):
             return False
-        row = (
-            summarize_sample(tensor)
-            if sample
-            else summarize(tensor, sample_at=self.step if zeros else None)
-        )
+        row = summarize(tensor, sample_at=self.step if zeros else None)
         row = row if scale is None else row.divided(scale)
         if replace:
             self._rows[place] = [row]

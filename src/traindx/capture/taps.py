@@ -102,13 +102,26 @@ class Taps:
     def _install_hooks(self) -> None:
         listener, modules = self._listener, torch.nn.modules.module
 
+        in_step: set[int] = set()
+        nested: set[int] = set()
+
+        # The stack is walked only where a step has begun and not ended: within it, or after one
+        # that has raised.
         def step_starts(optimizer: Optimizer, _args: object, _kwargs: object) -> None:
-            if not (torch.compiler.is_compiling() or _is_nested(optimizer)):
-                listener.step_starts(optimizer)
+            if torch.compiler.is_compiling():
+                return
+            if in_step and _is_nested(optimizer):
+                nested.add(id(optimizer))
+                return
+            in_step.add(id(optimizer))
+            listener.step_starts(optimizer)
 
         def step_ended(optimizer: Optimizer, _args: object, _kwargs: object) -> None:
-            if not (torch.compiler.is_compiling() or _is_nested(optimizer)):
-                listener.step_ended(optimizer)
+            if torch.compiler.is_compiling() or (nested and _is_nested(optimizer)):
+                return
+            in_step.discard(id(optimizer))
+            nested.discard(id(optimizer))
+            listener.step_ended(optimizer)
 
         handles = (
             register_optimizer_step_pre_hook(step_starts),

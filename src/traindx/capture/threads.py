@@ -20,9 +20,12 @@ class TrainingThread:
         self._told = False
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._ident: int | None = None
 
     def may_be_this(self) -> bool:
         """Whether no other living thread has been found to train."""
+        if self._ident == threading.get_ident():
+            return True
         thread = self._thread
         here = thread is None or thread.ident == threading.get_ident() or not thread.is_alive()
         if not (here or self._told):
@@ -32,8 +35,11 @@ class TrainingThread:
 
     def claim(self) -> bool:
         """A backward pass starts in the calling thread; True if it is now the one."""
+        if self._ident == threading.get_ident():
+            return True
         with self._lock:
             if self.may_be_this():
                 self._thread = threading.current_thread()
+                self._ident = self._thread.ident
                 return True
             return False

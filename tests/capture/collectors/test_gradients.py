@@ -101,7 +101,7 @@ def test_a_sparse_gradient_is_measured_by_its_stored_rows():
     stats = recording.last_stats(Point.GRAD, "0.weight")
     assert stats.count == 6 * 4
     assert recording.series("grad.l2", "0.weight").last == pytest.approx(norm, rel=1e-6)
-    assert recording.series("update.rms", "0.weight").last >= 0
+    assert recording.series("update.ratio", "0.weight").last >= 0
 
 
 def test_gradients_assigned_by_hand_are_measured():

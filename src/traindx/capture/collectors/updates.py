@@ -1,4 +1,4 @@
-"""Every parameter, and how far the optimizer moved it."""
+"""How large every parameter is, and how far the optimizer moved it."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ from traindx.stats import sampled
 
 
 class Updates(Collector):
-    """Updates from a sample of entries before and after the step, never a copy of the weights."""
+    """Parameters and updates from a sample of entries, taken before and after the step.
+
+    To read all weights, or keep a copy of them, would cost as much as all gradients.
+    """
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__(recorder)
         self._before: dict[tuple[TrackedModel, str], Tensor] = {}
 
     def before_step(self, places: Places) -> None:
-        """Keep a sample of each parameter and measure it.
-
-        Reading all weights three times over would cost as much as all gradients.
-        """
+        """Keep a sample of each parameter."""
         for model, fqn, param in places:
-            place = (model, fqn, Point.PARAM)
-            if self.recorder.tensor(place, param, replace=True, sample=True):
+            if self.recorder.measurable((model, fqn, Point.PARAM), param):
                 self._before[model, fqn] = _sample(param).clone()
 
     def after_step(self, places: Places) -> None:
@@ -44,20 +43,20 @@ class Updates(Collector):
             return
         norms = _norms([pair[2] for pair in kept], [pair[3] for pair in kept])
         for (model, fqn, _, _), rms, ratio in zip(kept, *norms, strict=True):
-            self.recorder.scalar(model, fqn, "update.rms", rms)
+            self.recorder.scalar(model, fqn, "param.rms", rms)
             self.recorder.scalar(model, fqn, "update.ratio", ratio)
 
 
 def _norms(before: list[Tensor], now: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-    """RMS of each change, and its norm over that of `before`: infinite from zero.
+    """RMS before, and the norm of the change over that before: infinite from zero.
 
     A handful of calls, however many tensors there are.
     """
     functions: Any = torch
-    changes = functions._foreach_norm(functions._foreach_sub(now, before))
     sizes = functions._foreach_norm(before)
+    changes = functions._foreach_norm(functions._foreach_sub(now, before))
     roots = [math.sqrt(sample.numel()) for sample in before]
-    return functions._foreach_div(changes, roots), functions._foreach_div(changes, sizes)
+    return functions._foreach_div(sizes, roots), functions._foreach_div(changes, sizes)
 
 
 def _sample(param: Tensor) -> Tensor:
