@@ -109,7 +109,7 @@ def compare(name: str, steps: int, repeats: int, every: int | None) -> None:
 
 def main() -> None:
     """Parse and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description="What watching costs.")
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--every", type=int, default=None)

@@ -92,10 +92,12 @@ def test_a_folder_that_cannot_be_written_is_one_warning(
     assert capsys.readouterr().err == ""
 
 
-def test_a_block_that_trains_nothing_says_so(tmp_path: Path):
+def test_a_block_that_trains_nothing_leaves_no_file(tmp_path: Path):
     with watch(folder=tmp_path) as session:
-        pass
+        assert len(list(tmp_path.iterdir())) >= 1
     assert not session.trained
+    assert session.run.path is None
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_torch_imported_after_the_block_is_left_alone(

@@ -32,15 +32,17 @@ class ModuleFacts:
 
 @dataclass(frozen=True, slots=True)
 class PathFacts:
-    """The backward path of least resistance from the loss to one parameter.
-
-    Of all paths in the autograd graph, the one whose bound on the gradient is largest.
+    """What lies on the ways of the gradient, in the autograd graph, from the loss to a parameter.
 
     Attributes:
-        sigmoids: Sigmoid operations on it, each of which multiplies the gradient by at most 1/4.
-        norms: Normalization operations on it, which rescale the gradient by 1/std.
-        log10_bound: Base-10 logarithm of the product of 1/4 per sigmoid and the spectral norm of
-            each weight matrix passed; None where the path holds a normalization (no bound exists).
+        sigmoids: Sigmoid operations on the path with the fewest; each multiplies the gradient by at
+            most 1/4.
+        norms: Normalization operations on that path, which rescale the gradient by 1/std.
+        log10_bound: Base-10 logarithm of a bound on the gradient that arrives where the parameter
+            is used: the sum over all backward paths of the product of 1/4 per sigmoid and the
+            spectral norm of each weight matrix passed. None where some path holds an operation
+            of unknown gain. Norms are read only where some parameter of the loss has 4 `sigmoids`
+            or more and a bound; elsewhere they count as 1.
     """
 
     sigmoids: int
@@ -58,7 +60,7 @@ class ParamFacts:
         dtype: Its dtype without the `torch.` prefix.
         trainable: `requires_grad` when described.
         optimizers: Names of the optimizers that hold it.
-        path: The backward path to it; None if the graph was not walked or does not reach it.
+        path: What lies on the ways back to it; None if the graph was not walked or ends before it.
     """
 
     fqn: str

@@ -61,6 +61,7 @@ _STATISTICS: dict[str, tuple[str, Callable[[TensorStats], float]]] = {
     "min": ("Least element", lambda stats: stats.min),
     "max": ("Greatest element", lambda stats: stats.max),
     "zero_fraction": ("Fraction of exact zeros in a sample", _zero_fraction),
+    "count": ("Number of elements", lambda stats: float(stats.count)),
     "nonfinite": ("Number of NaN and infinite elements", lambda stats: float(stats.nonfinite)),
 }
 _SCALARS = (
@@ -84,8 +85,8 @@ _SCALARS = (
     Quantity(
         "grad.uncleared",
         "1",
-        "1 if the optimizer's gradient was added onto the last step's because nothing cleared it; "
-        "a fraction where it stepped several times in the measured step.",
+        "1 if the optimizer's gradient in the measured step was added onto that of the step before "
+        "because nothing cleared it, else 0; a fraction where it stepped several times in it.",
     ),
     Quantity("mode.training", "0 or 1", "The model's `training` flag in its training forward."),
     Quantity("norm.training", "0 or 1", "A normalization's `training` flag in that forward."),
@@ -94,14 +95,16 @@ _SCALARS = (
     Quantity(
         "norm.initial_weight",
         "1",
-        "Weight that the initial running statistics still have, (1 - momentum)^tracked.",
+        "Weight that the initial running statistics still have, (1 - momentum)^tracked; 0 for "
+        "statistics that were loaded without their counter.",
     ),
     Quantity(
         "norm.running_gap",
         "standard deviations",
         "RMS over channels of how far the normalized batch would move if the running statistics "
         "replaced the batch's own: sqrt(b^2 + (a - 1)^2), a = sqrt((var_b + eps)/(var_r + eps)), "
-        "b = (mean_b - mean_r)/sqrt(var_r + eps).",
+        "b = (mean_b - mean_r)/sqrt(var_r + eps). With several training passes in the step "
+        "(`norm.updates` > 1) the batch's statistics are their weighted mean over these passes.",
     ),
     Quantity(
         "norm.running_change",

@@ -92,7 +92,7 @@ class Session:
         return capture
 
     def finish(self, exit_code: int | None) -> Run:
-        """Stop watching, judge, and save the verdict."""
+        """Stop watching, judge, and save the verdict; without any training nothing is kept."""
         self._ended = True
         try:
             self._conclude(exit_code)
@@ -107,8 +107,16 @@ class Session:
             self._write([Event(0, EventKind.ENDED, RUN, {"exit_code": exit_code, "steps": 0})])
         self._engine.close()
         if self._store is not None:
-            self._store.write_verdict(self._engine.verdict)
-            self._store.close()
+            self._save(self._store)
+
+    def _save(self, store: Writer) -> None:
+        """Keep the run file; one without training would be what `check` judges by default."""
+        if self.trained:
+            store.write_verdict(self._engine.verdict)
+            store.close()
+        else:
+            store.discard()
+            self.run.path = None
 
     def __enter__(self) -> Session:
         self.start()

@@ -95,6 +95,16 @@ def test_a_name_in_a_hover_label_is_text(page: Page) -> None:
     assert "grad.rms 0.0000" in text
 
 
+def test_a_sentence_is_no_code_to_copy_and_its_fragments_are(page: Page) -> None:
+    page.wait_for(DRAWN)
+    of = "[...document.querySelectorAll('#finding-{} > .parts dt')]" \
+         ".find((dt) => dt.textContent === 'Fix').nextSibling"  # fmt: skip
+    assert page.js(f"{of.format(1)}.querySelectorAll('pre, button').length") == 2
+    assert page.js(f"{of.format(3)}.querySelectorAll('pre, button').length") == 0
+    assert page.js(f"{of.format(3)}.querySelector('code').textContent").startswith("torch.nn")
+    assert page.js(f"{of.format(3)}.textContent").startswith("Clip with torch.nn.utils")
+
+
 def test_another_quantity_can_be_chosen(page: Page) -> None:
     page.wait_for(DRAWN)
     page.js("{ const s = document.getElementById('quantity'); s.value = '5'; "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from tests.capture.watched import mlp, train, watched
@@ -26,10 +27,17 @@ def measured_steps(steps: int, **options) -> list[int]:
     return [event.step for event in recording.run.events(EventKind.MEASURED)]
 
 
-def test_the_ladder_is_the_first_ten_steps_and_then_every_thirty_second():
-    frozen = Clock()
-    steps = measured_steps(100, every=None, clock=frozen)
-    assert steps == [*range(10), 32, 64, 96]
+def test_the_ladder_is_the_first_ten_steps_and_then_one_of_every_thirty_two():
+    steps = measured_steps(320, every=None, clock=Clock())
+    assert steps[:10] == [*range(10)]
+    assert [step // 32 for step in steps[10:]] == [*range(1, 10)]
+
+
+@pytest.mark.parametrize("period", [2, 3, 4, 5, 7, 8, 16, 32, 64, 100])
+def test_no_period_of_the_training_stays_out_of_sight(period):
+    cadence = Cadence(clock=Clock())
+    seen = {step % period for step in range(100_000) if cadence.due(step)}
+    assert seen == set(range(period))
 
 
 def test_every_n_is_exact():
@@ -75,7 +83,7 @@ def test_an_expensive_measurement_thins_the_ladder_to_the_budget_but_not_before_
 
 def test_the_fraction_is_the_excess_of_measured_steps_over_their_neighbours():
     cadence, _ = run_cadence(0.5, 176)
-    measured = sum(step < 10 or step % 32 == 0 for step in range(176))
+    measured = sum(map(cadence.due, range(176)))
     total = 173 + 0.5 * (measured - 3)  # the first three steps warm up
     assert cadence.fraction is not None
     assert abs(cadence.fraction - 0.5 * (measured - 3) / total) < 1e-9

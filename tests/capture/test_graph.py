@@ -1,4 +1,4 @@
-"""Paths of least resistance through the autograd graph, and that nothing of it is kept."""
+"""What lies on the ways back through the autograd graph, and that nothing of it is kept."""
 
 from __future__ import annotations
 
@@ -79,7 +79,80 @@ def test_a_skip_connection_leads_around_the_sigmoids():
 
     paths = paths_of(Residual(), torch.randn(4, 8))
     assert paths["first.weight"].sigmoids == 0
+    assert paths["first.weight"].log10_bound == pytest.approx(6 * math.log10(1.25))
     assert paths["blocks.0.weight"].sigmoids == 1
+    assert paths["blocks.0.weight"].log10_bound == pytest.approx(math.log10(0.25 * 1.25**5))
+
+
+class FanOut(nn.Module):
+    """A chain of sigmoid layers, each of which uses its input several times."""
+
+    def __init__(self, depth: int, uses: int, width: int = 8):
+        super().__init__()
+        torch.manual_seed(0)
+        self.uses = uses
+        self.layers = nn.ModuleList([nn.Linear(width, width) for _ in range(depth)])
+
+    def forward(self, x):
+        for layer in self.layers:
+            h = torch.sigmoid(layer(x))
+            x = h
+            for _ in range(self.uses - 1):
+                x = x + h
+        return x
+
+
+def test_a_fan_out_adds_up_all_its_paths():
+    """Using h + h + h carries back three times the gradient at every layer."""
+    once = paths_of(FanOut(6, uses=1), torch.randn(4, 8))
+    thrice = paths_of(FanOut(6, uses=3), torch.randn(4, 8))
+    for layer in range(6):
+        fqn = f"layers.{layer}.weight"
+        assert thrice[fqn].sigmoids == once[fqn].sigmoids == 6 - layer
+        gain = (thrice[fqn].log10_bound or 0.0) - (once[fqn].log10_bound or 0.0)
+        assert gain == pytest.approx((6 - layer) * math.log10(3))
+
+
+@pytest.mark.parametrize("uses", [1, 3, 6])
+def test_the_bound_holds_with_a_fan_out(uses: int):
+    net: Any = FanOut(5, uses)
+    loss = net(torch.randn(1, 8)).mean()
+    paths = Graph(loss).paths()
+    loss.backward()
+    for layer in net.layers:
+        assert layer.bias.grad.norm().log10() <= (paths[id(layer.bias)].log10_bound or 0.0) + 0.02
+
+
+def test_one_way_of_unknown_gain_leaves_no_bound():
+    class Beside(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = nn.Linear(8, 8)
+
+        def forward(self, x):
+            h = self.first(x)
+            return torch.sigmoid(h) + 0.001 * h.exp()
+
+    path = paths_of(Beside(), torch.randn(4, 8))["first.weight"]
+    assert (path.sigmoids, path.log10_bound) == (0, None)
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda h: F.dropout(h, 0.5),
+        lambda h: h / 3,
+        lambda h: torch.add(h, h.detach(), alpha=5) - torch.sub(h.detach(), h, alpha=5),
+        lambda h: h @ torch.tanh(h.T),
+        lambda h: 1 / (1 + torch.exp(-h)),
+        torch.tan,
+    ],
+    ids=["dropout", "division", "alpha", "two activations", "hand-written sigmoid", "tan"],
+)
+def test_an_operation_without_a_known_gain_is_not_taken_for_one_with(operation: Any):
+    net = nn.Linear(8, 8)
+    (path, _) = Graph(operation(net(torch.randn(8, 8))).mean()).paths().values()
+    assert path.log10_bound is None
 
 
 @pytest.mark.parametrize("make", [nn.LSTM, nn.GRU])
@@ -122,6 +195,7 @@ def test_a_tanh_of_a_parameter_is_not_taken_for_a_weight():
 
     path = paths_of(Bounded(), torch.randn(4, 8))["raw"]
     assert path.sigmoids == 1  # the nearest use
+    assert path.log10_bound is None
 
 
 def test_activations_are_seen_whether_functional_or_modules():
@@ -143,10 +217,12 @@ def test_activations_are_seen_whether_functional_or_modules():
     assert of_modules == of_functions
 
 
-def test_a_shared_weight_has_the_best_of_its_paths():
+def test_a_shared_weight_gets_the_gradients_of_all_its_uses():
     shared = nn.Linear(8, 8)
     net = nn.Sequential(shared, nn.Sigmoid(), shared, nn.Sigmoid(), shared)
-    assert paths_of(net, torch.randn(4, 8))["0.weight"].sigmoids == 0
+    path = paths_of(net, torch.randn(4, 8))["0.weight"]
+    assert path.sigmoids == 0
+    assert path.log10_bound == pytest.approx(math.log10(1 + 1 / 4 + 1 / 16))
 
 
 def test_a_convolutions_gain_counts_its_window():

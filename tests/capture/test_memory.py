@@ -42,7 +42,9 @@ def test_as_many_tensors_live_after_fifty_watched_steps_as_after_bare_ones():
     bare = tensors_after_training()
     with watched():
         measured = tensors_after_training()
-    assert measured - bare <= 3 * 1  # the buffers of one norm, copied before the step to come
+    assert (
+        measured - bare <= 3 + 1 + 1
+    )  # a norm's buffers and their first state, and a few entries of a gradient
 
 
 def test_no_tensor_is_left_once_watching_ends():

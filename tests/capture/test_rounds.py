@@ -133,3 +133,22 @@ def test_a_new_optimizer_of_the_same_kind_gets_a_name_of_its_own():
         train(net, steps=3)
     assert set(recording.run.optimizers) == {"SGD", "SGD#2"}
     assert recording.run.steps == 6
+
+
+def test_every_loss_of_models_trained_one_after_another_is_noted_apart():
+    losses: list[float] = []
+    with watched() as recording:
+        for fold in range(3):
+            torch.manual_seed(fold)
+            net = mlp()
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            for step in range(4):
+                optimizer.zero_grad()
+                loss = F.cross_entropy(net(batch()[0]), batch()[1]) * (1 + step)
+                loss.backward()
+                losses.append(loss.item())
+                optimizer.step()
+    noted = sorted(
+        (step, value) for series in recording.run.series("loss") for step, value in series
+    )
+    assert [value for _, value in noted] == losses

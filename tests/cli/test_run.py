@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.twins import PYTHON, TRAINDX, WATCHED, outcome, run, same, twins, write
+from tests.cli.twins import PYTHON, TRAINDX, WATCHED, outcome, run, run_files, same, twins, write
 
 WORLD = """
     import os, signal, sys, types
@@ -175,6 +175,7 @@ def test_a_script_that_never_trains_is_told_so_in_one_sentence(tmp_path: Path):
     write(tmp_path / "script.py", "print('done')\n")
     done = run((TRAINDX, "run", "script.py"), tmp_path)
     assert (done.returncode, done.stdout) == (0, b"done\n")
+    assert run_files(tmp_path) == []
     assert done.stderr.decode().splitlines() == [
         "traindx: no training was seen: "
         "the script's process ran no backward pass and no optimizer step."
@@ -188,18 +189,28 @@ def test_a_script_that_never_trains_is_told_so_in_one_sentence(tmp_path: Path):
         (("empty",), "`empty` has no `__main__.py`."),
         ((), "`traindx run` needs a script: `traindx run train.py`."),
         (("-m",), "`traindx run` needs a script: `traindx run -m package.train`."),
+        (("",), "`` has no `__main__.py`."),
+        ((".",), "`.` has no `__main__.py`."),
         (("--json", "-", "script.py"), "give `--json` a file"),
+        (("--json", "empty", "script.py"), "Cannot write `empty`: it is a folder."),
+        (("--json", "no/x.json", "script.py"), "Cannot write `no/x.json`: make the folder `"),
     ],
     ids=str,
 )
 def test_nothing_to_run_is_one_sentence(tmp_path: Path, words: tuple[str, ...], sentence: str):
     (tmp_path / "empty").mkdir()
-    write(tmp_path / "script.py", "")
+    write(tmp_path / "script.py", "print('ran')\n")
     done = run((TRAINDX, "run", *words), tmp_path)
+    assert run_files(tmp_path) == []
     (line,) = done.stderr.decode().splitlines()
     assert (done.returncode, done.stdout) == (2, b"")
     assert line.startswith("traindx: ")
     assert sentence in line
+
+
+def test_a_module_that_is_missing_leaves_no_run_file(tmp_path: Path):
+    assert same(tmp_path, "-m", "missing").code == 1
+    assert run_files(tmp_path) == []
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

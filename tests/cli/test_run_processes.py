@@ -50,13 +50,19 @@ PROCESSES = """
                              capture_output=True, text=True))
 """
 
+TRAINING = """
+        import torch
+        torch.nn.Linear(1, 1)(torch.ones(1, 1)).sum().backward()
+"""
+
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_children_run_as_they_would_and_write_nothing(tmp_path: Path, method: str):
-    write(tmp_path / "script.py", PROCESSES)
+    write(tmp_path / "script.py", PROCESSES + TRAINING)
     assert same(tmp_path, "script.py", method).code == 0
     (file,) = run_files(tmp_path)
-    assert Run.load(file).header["exit_code"] == 0
+    header = Run.load(file).header
+    assert (header["exit_code"], header["backwards"]) == (0, 1)
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])

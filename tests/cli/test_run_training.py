@@ -285,9 +285,10 @@ def test_a_failure_of_our_own_is_one_warning_and_the_training_goes_on(tmp_path: 
 
 
 def test_what_cannot_be_stored_is_shown_all_the_same(tmp_path: Path):
-    write(tmp_path / "script.py", UNCLEARED)
+    write(tmp_path / "script.py", f"import os\nos.rmdir('gone'){dedent(UNCLEARED)}")
     write(tmp_path / "taken", "")
-    words = ("run", "--runs", "taken/runs", "--json", "taken/x.json", "script.py", "60")
+    (tmp_path / "gone").mkdir()
+    words = ("run", "--runs", "taken/runs", "--json", "gone/x.json", "script.py", "60")
     done = run((TRAINDX, *words), tmp_path)
     said = done.stderr.decode()
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)

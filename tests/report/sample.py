@@ -37,6 +37,18 @@ def sample_run(verdict: Verdict | None = None) -> Run:
     return run
 
 
+def healthy_run(verdict: Verdict) -> Run:
+    """The same run without the loss that becomes NaN."""
+    items = (
+        item
+        for item in _items()
+        if not (isinstance(item, Scalar) and item.quantity == "loss" and math.isnan(item.value))
+    )
+    run = Run(items, path=Path("traindx-runs/train-20260102-030405.traindx"))
+    run.verdict = verdict
+    return run
+
+
 def sample_verdict() -> Verdict:
     """Three active findings, of which the first explains the second, and one cleared."""
     return Verdict(
@@ -116,7 +128,7 @@ def _spike() -> Finding:
             message=f"The gradient of {MARKUP_NAME}.weight is not finite.",
             numbers={"norm": math.inf, "times": math.nan},
             point=Point.GRAD,
-            fix="torch.nn.utils.clip_grad_norm_(critic.parameters(), 1.0)",
+            fix="Clip with `torch.nn.utils.clip_grad_norm_(critic.parameters(), 1.0)`.",
             series=("grad.rms",),
         ),
         first_step=330,
@@ -171,6 +183,7 @@ def _items() -> Iterator[Item]:
             "exit_code": 0,
             "steps": STEPS[-1] + 1,
             "overhead_fraction": 0.0213,
+            "sink_seconds": 0.166,
             "seconds": 41.5,
         },
     )

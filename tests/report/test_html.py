@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.report.sample import IMG_NAME, sample_run, stats
+from tests.report.sample import IMG_NAME, healthy_run, sample_run, stats
 from traindx.facts import ModelFacts, ModuleFacts, ParamFacts
 from traindx.findings import Evidence, Finding, Severity, Verdict
 from traindx.records import Description, Event, EventKind, Point, Record, Scalar, Site
@@ -96,6 +96,18 @@ def test_only_measured_quantities_are_offered_in_network_order(page: str) -> Non
     assert "net · &lt;img src=x onerror=alert(1)>.bias" in grids["grad.rms"]["rows"]
     assert grids["grad.rms"]["values"][-1][-1] == "nan"
     assert grids["grad.rms"]["values"][5] == [0.0] * 60
+
+
+def test_a_loss_that_is_not_finite_takes_the_green_tick_away() -> None:
+    clean = Verdict(evaluated=("G001",))
+    assert embedded(render(healthy_run(clean)))["verdict"]["level"] == "clear"
+    verdict = embedded(render(sample_run(clean)))["verdict"]
+    assert verdict["level"] == "warning"
+    assert verdict["words"].startswith("the loss of critic is not finite from step 331 on; ")
+
+
+def test_only_code_is_marked_as_code(page: str) -> None:
+    assert [finding["fix_is_code"] for finding in embedded(page)["findings"]] == [True, False]
 
 
 def test_an_empty_run_makes_a_page() -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 
 from tests.report.sample import LAYERS, sample_run, sample_verdict
+from traindx.capture import cadence
 from traindx.facts import ModelFacts, ModuleFacts
 from traindx.findings import Finding, Verdict
-from traindx.records import Event, EventKind, Site
+from traindx.records import Event, EventKind, Scalar, Site
 from traindx.report import story
 from traindx.report.layers import layers, sites, where
 from traindx.run import Run
@@ -50,6 +52,104 @@ def test_a_cleared_finding_explains_nothing_that_is_still_active() -> None:
     verdict = _verdict({1: (), 2: (1,)}, inactive=(1,))
     assert _shown(verdict) == {2: []}
     assert [finding.id for finding in story.cleared(verdict)] == [1]
+
+
+@pytest.mark.parametrize(
+    ("causes", "words"),
+    [
+        ({1: ()}, "1 error"),
+        ({1: (), 2: (1,)}, "1 error, explaining 1 more finding"),
+        ({1: (), 2: (1,), 3: (2,), 4: ()}, "2 errors, explaining 2 more findings"),
+    ],
+    ids=["alone", "one", "two"],
+)
+def test_the_headline_counts_roots(causes: dict[int, tuple[int, ...]], words: str) -> None:
+    assert story.verdict_words(_run_of_losses([1.0], _verdict(causes))) == words
+
+
+def _run_of_losses(losses: list[float], verdict: Verdict, *names: str) -> Run:
+    run = Run(
+        Scalar(step, "loss", loss, Site(name))
+        for step, loss in enumerate(losses)
+        for name in names or ("net",)
+    )
+    run.verdict = verdict
+    return run
+
+
+CLEAN = Verdict(evaluated=("G001", "N001"))
+
+
+def test_a_loss_that_ends_in_nan_is_told_first_and_marked_as_a_warning() -> None:
+    run = _run_of_losses([1.0, 0.5, math.nan, math.nan], CLEAN)
+    words = "the loss is not finite from step 2 on; nothing found by 2 of 2 rules"
+    assert story.verdict_words(run) == words
+    assert story.level(run) == "warning"
+    assert "The loss is NaN from step 2 on: rules that compare gradients cannot judge there." in (
+        story.notes(run)
+    )
+
+
+def test_a_loss_that_recovers_is_told_too() -> None:
+    run = _run_of_losses([1.0, math.inf, 0.5], CLEAN, "net", "critic")
+    assert story.verdict_words(run).startswith(
+        "the loss of net was not finite at some steps, first at step 1; "
+        "the loss of critic was not finite at some steps, first at step 1; nothing found"
+    )
+    assert story.level(run) == "warning"
+    assert "The loss of net was infinite at some steps, first at step 1" in story.notes(run)[1]
+
+
+def test_an_error_stays_one_when_the_loss_is_not_finite() -> None:
+    run = _run_of_losses([math.nan], _verdict({1: ()}))
+    assert story.verdict_words(run) == "the loss is not finite from step 0 on; 1 error"
+    assert story.level(run) == "error"
+
+
+def test_a_clean_run_is_clear_and_one_without_steps_is_not() -> None:
+    assert story.level(_run_of_losses([1.0], CLEAN)) == "clear"
+    assert story.level(_run_of_losses([], CLEAN)) == "unknown"
+    assert story.level(_run_of_losses([1.0], Verdict())) == "unknown"
+
+
+def _costing(steps: int, ended: dict[str, float], *, asked: int | None = None) -> str:
+    started = Event(-1, EventKind.STARTED, detail={"every": asked})
+    end = Event(steps, EventKind.ENDED, detail={"steps": steps, "every": 32, **ended})
+    return story.cost(Run([started, end]))
+
+
+def test_the_cost_names_what_it_holds_and_what_not() -> None:
+    known = {"overhead_fraction": 0.0213, "sink_seconds": 0.5, "seconds": 20.0}
+    assert _costing(1000, known) == (
+        "measuring cost 2.1 % of the training time, saving and judging took 2.5 % of the whole "
+        "time; listening at every step not included"
+    )
+    exempt = " (runs under 200 steps are exempt from the budget)"
+    assert _costing(199, known).endswith(f"not included{exempt}")
+    assert _costing(200, known).endswith("not included")
+    assert _costing(199, known, asked=1).endswith("not included")  # there is no budget
+    assert _costing(1000, {}) == ""
+    assert _costing(1000, {"sink_seconds": 0.1, "seconds": 10.0}).startswith(
+        "saving and judging took 1.0"
+    )
+
+
+def test_the_exempt_steps_are_those_of_capture() -> None:
+    assert story.EXEMPT_STEPS == cadence.EXEMPT
+
+
+@pytest.mark.parametrize(
+    ("fix", "code"),
+    [
+        ("Call `net.train()`.", False),
+        ("Call it.\n", False),
+        ("# Before training:", True),
+        ("for m in net.modules():\n    m.momentum = 0.1", True),
+        ("", False),
+    ],
+)
+def test_a_fix_of_several_lines_or_a_comment_is_code(fix: str, code: bool) -> None:
+    assert story.is_code(fix) is code
 
 
 def test_places_that_were_skipped_for_one_reason_share_a_line() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import re
 
-from tests.report.sample import IMG_NAME, sample_run
+from tests.report.sample import IMG_NAME, healthy_run, sample_run
 from traindx.findings import NotEvaluated, Verdict
 from traindx.report import text
 from traindx.run import Run
 
 SNAPSHOT = """\
-2 errors, 1 warning in 403 steps (60 measured)
+the loss of critic is not finite from step 331 on; 1 error, 1 warning, explaining 1 more
+finding in 403 steps (60 measured)
 
 error N001 bn-eval-gap
   where     net · bn2 (BatchNorm2d, layer 4 of 6)
@@ -32,7 +33,7 @@ warning G011 gradient-spike
   where     critic · [bold]x[/].weight (Linear, layer 1 of 2)
   what      The gradient of [bold]x[/].weight is not finite.
   numbers   norm infinite; times NaN; threshold growth 10
-  fix       torch.nn.utils.clip_grad_norm_(critic.parameters(), 1.0)
+  fix       Clip with `torch.nn.utils.clip_grad_norm_(critic.parameters(), 1.0)`.
   seen      steps 330 to 402, in 10 measured steps
 
 cleared
@@ -47,10 +48,13 @@ not measured
   - output: compiled (critic · <b>score</b>)
 
 notes
+  - The loss of critic is NaN from step 331 on: rules that compare gradients cannot
+    judge there.
   - Two optimizers take turns.
 
 run
-  - measuring cost 2.1 % of the training time
+  - measuring cost 2.1 % of the training time, saving and judging took 0.4 % of the
+    whole time; listening at every step not included
   - traindx-runs/train-20260102-030405.traindx"""
 
 
@@ -79,13 +83,21 @@ def test_no_line_but_code_and_paths_passes_the_width() -> None:
 
 def test_a_clean_run_says_how_many_rules_looked() -> None:
     verdict = Verdict(evaluated=("N001", "N002"), not_evaluated=(NotEvaluated("G006", "why"),))
-    first = text.render(sample_run(verdict)).split("\n")[0]
+    first = text.render(healthy_run(verdict)).split("\n")[0]
     assert first == "nothing found by 2 of 3 rules in 403 steps (60 measured)"
+
+
+def test_a_run_whose_loss_is_not_finite_is_not_called_clean() -> None:
+    verdict = Verdict(evaluated=("N001", "N002"), not_evaluated=(NotEvaluated("G006", "why"),))
+    first, second, *_ = text.render(sample_run(verdict), color=True).split("\n")
+    assert "the loss of critic is not finite from step 331 on; nothing found by 2 of 3" in first
+    assert first.startswith("\x1b[1;33m")
+    assert "(60 measured)" in second
 
 
 def test_a_run_that_no_rule_could_judge_is_not_called_clean() -> None:
     verdict = Verdict(not_evaluated=(NotEvaluated("G006", "why"), NotEvaluated("N001", "why")))
-    first = text.render(sample_run(verdict)).split("\n")[0]
+    first = text.render(healthy_run(verdict)).split("\n")[0]
     assert first == "not judged: none of 2 rules could be evaluated in 403 steps (60 measured)"
 
 

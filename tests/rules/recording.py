@@ -99,6 +99,7 @@ def batchnorm_net(*norms: str, momentum: float | None = 0.1, affine_frozen: bool
         "eps": 1e-5,
         "momentum": momentum,
         "affine": True,
+        "num_features": 10,
         "track_running_stats": True,
         "num_batches_tracked": 0,
     }

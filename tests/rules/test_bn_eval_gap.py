@@ -6,6 +6,7 @@ import pytest
 
 from tests.rules.recording import Recording, batchnorm_net
 from traindx.findings import Severity
+from traindx.records import Point, Record, Site, TensorStats
 
 
 def run_of(
@@ -35,9 +36,10 @@ def test_fires_on_a_lasting_gap():
     (finding,) = run_of([0.8] * 20).findings("N001")
     assert finding.severity is Severity.WARNING
     assert finding.evidence.site == ("net", "bn2")
-    assert finding.evidence.numbers["gap"] == pytest.approx(math.sqrt(0.8**2 - 1.5 / 64))
+    assert finding.evidence.numbers["gap"] == 0.8
+    assert finding.evidence.numbers["noise"] == pytest.approx(math.sqrt(1.5 / 64))
     assert "1 of 2 normalization layers are off by more than 0.5" in finding.evidence.message
-    assert "`bn2` by 0.79" in finding.evidence.message
+    assert "`bn2` by 0.80 with a noise of 0.15 (median of 10" in finding.evidence.message
 
 
 def test_fires_as_an_error_above_one_standard_deviation():
@@ -54,6 +56,29 @@ def test_silent_just_under_the_threshold():
 def test_silent_when_small_batches_scatter_by_their_size():
     assert run_of([0.86] * 20, batch=2).findings("N001") == ()
     assert len(run_of([0.86] * 20, batch=8).findings("N001")) == 1
+
+
+def with_outputs(recording: Recording, elements: int) -> Recording:
+    """The same run, with outputs of `bn2` of so many elements measured at every step."""
+    stats = TensorStats(elements, 0.0, float(elements), -3.0, 3.0)
+    steps = {item.step for item in recording.items}
+    outputs = [Record(step, Site("net", "bn2"), Point.OUTPUT, stats) for step in sorted(steps)]
+    recording.items = sorted([*outputs, *recording.items], key=lambda item: item.step)
+    return recording
+
+
+def test_the_positions_of_a_convolution_make_a_small_batch_less_noisy():
+    """Two images of 16 x 16: 512 elements a channel count as 32 samples, not as two."""
+    assert run_of([0.86] * 20, batch=2).findings("N001") == ()
+    ten_channels = 10 * 2 * 16 * 16
+    (finding,) = with_outputs(run_of([0.86] * 20, batch=2), ten_channels).findings("N001")
+    assert finding.evidence.numbers["gap"] == 0.86
+    assert finding.evidence.numbers["noise"] == pytest.approx(math.sqrt(1.5 / 32))
+    assert with_outputs(run_of([0.54] * 20, batch=2), ten_channels).findings("N001") == ()
+
+
+def test_a_layer_without_positions_is_as_noisy_as_its_batch_is_small():
+    assert with_outputs(run_of([0.86] * 20, batch=2), 10 * 2).findings("N001") == ()
 
 
 def test_silent_when_a_few_batches_differ_from_the_rest():
@@ -86,7 +111,7 @@ def test_silent_on_a_layer_that_trains_in_eval_mode():
 
 def test_is_not_evaluated_when_the_model_is_never_evaluated():
     verdict = run_of([2.0] * 20, evaluate=False).verdict("N001")
-    reason = "no evaluation pass in eval mode after training began"
+    reason = "no evaluation pass in eval mode was seen after training began"
     assert [it.reason for it in verdict.not_evaluated] == [reason]
 
 

@@ -17,6 +17,7 @@ def run_of(
     momentum: float = 0.1,
     updates: int = 1,
     affine_frozen: bool = False,
+    initial_weight: float = 1.0,
     norms: tuple[str, ...] = NORMS,
 ) -> Recording:
     """A run of one step per flag, in which the layers and the model are in these modes."""
@@ -28,6 +29,8 @@ def run_of(
             tracked += own
             recording.scalar(step, "norm.training", own, fqn)
             recording.scalar(step, "norm.tracked", tracked, fqn)
+            weight = (1 - momentum) ** tracked if tracked else initial_weight
+            recording.scalar(step, "norm.initial_weight", weight, fqn)
             recording.scalar(step, "norm.updates", own * updates, fqn)
             recording.scalar(step, "norm.running_change", change if own else 0.0, fqn)
         recording.measured(step)
@@ -71,6 +74,11 @@ def test_fires_at_the_first_affected_layer_and_counts_the_others():
 
 def test_silent_on_a_pretrained_layer_kept_in_eval_mode():
     assert run_of([0] * 60, tracked=5000).findings("N004") == ()
+
+
+def test_silent_on_statistics_loaded_from_a_checkpoint_that_counts_no_updates():
+    """Nothing was tracked, but the statistics are not the initial 0 and 1 any more."""
+    assert run_of([0] * 60, initial_weight=0.0).findings("N004") == ()
 
 
 def test_silent_on_a_layer_whose_own_weights_are_frozen_too():

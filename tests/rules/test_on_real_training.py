@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 import traindx
 from traindx.findings import Finding, Severity
+from traindx.report import story
 
 Training = Callable[[], None]
 
@@ -113,6 +114,19 @@ def test_a_layer_replaced_after_the_optimizer_was_built_fires_o003(findings):
     assert finding.evidence.site.fqn == "2.weight"
 
 
+def test_an_optimizer_of_a_copied_model_fires_o003_though_the_original_lives_on(findings):
+    def training():
+        net = mlp()
+        optimizer = sgd(net)
+        original = net
+        net = copy.deepcopy(net)
+        fit(net, optimizer)
+        assert original is not net
+
+    (finding, *_) = findings(training)
+    assert finding.code == "O003"
+
+
 def test_a_head_trained_alone_on_a_backbone_that_is_not_frozen_is_no_o003(findings):
     def training():
         net = mlp()
@@ -147,11 +161,21 @@ def test_a_graph_cut_between_encoder_and_loss_fires_g003_as_an_error(findings):
     assert finding.evidence.site == ("net", "encoder")
 
 
+class Outgrown(nn.Module):
+    """A model with a head that its forward no longer calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = mlp()
+        self.auxiliary = nn.Linear(32, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.body(x)
+
+
 def test_a_branch_that_is_never_called_fires_g003_as_a_warning(findings):
     def training():
-        net = mlp()
-        net.auxiliary = nn.Linear(32, 3)
-        net.forward = lambda x: net[2](net[1](net[0](x)))  # as a model that has outgrown a head
+        net = Outgrown()
         fit(net, sgd(net))
 
     (finding,) = findings(training)
@@ -175,6 +199,58 @@ def test_gradients_that_are_never_cleared_fire_g006(findings):
     def training():
         net = mlp()
         fit(net, sgd(net, lr=1e-3), clear_every=0)
+
+    assert codes(findings(training)) == ["G006"]
+
+
+def test_gradients_cleared_by_their_data_are_no_g006(findings):
+    def training():
+        net = mlp()
+
+        def clear(_step: int) -> None:
+            for param in net.parameters():
+                if param.grad is not None:
+                    param.grad.data.zero_()
+
+        fit(net, sgd(net), each=clear, clear_every=0)
+
+    assert findings(training) == []
+
+
+def test_gradients_cleared_once_in_sixteen_steps_fire_g006(findings):
+    def training():
+        net = mlp()
+        optimizer = sgd(net, lr=1e-3)
+
+        def clear(step: int) -> None:
+            if step % 16 == 0:
+                optimizer.zero_grad()
+
+        fit(net, optimizer, steps=200, each=clear, clear_every=0)
+
+    assert codes(findings(training)) == ["G006"]
+
+
+def test_gradients_that_are_cleared_at_every_fourth_step_fire_g006(findings):
+    def training():
+        net = mlp()
+        optimizer = sgd(net, lr=1e-3)
+        fit(net, optimizer, clear_every=0, each=lambda step: step % 4 or optimizer.zero_grad())
+
+    assert codes(findings(training)) == ["G006"]
+
+
+def test_gradients_that_are_cleared_once_an_epoch_fire_g006(findings):
+    def training():
+        net = mlp()
+        optimizer = sgd(net, lr=1e-4)
+        fit(
+            net,
+            optimizer,
+            steps=400,
+            clear_every=0,
+            each=lambda step: step % 50 or optimizer.zero_grad(),
+        )
 
     assert codes(findings(training)) == ["G006"]
 
@@ -215,6 +291,41 @@ def test_a_pretrained_norm_kept_in_eval_mode_from_the_start_is_no_n004(findings)
         fit(net, sgd(net))
 
     assert findings(training) == []
+
+
+def test_statistics_loaded_without_their_counter_and_kept_are_no_n004(findings):
+    def training():
+        net = mlp(norm=True)
+        net.load_state_dict(
+            {"1.running_mean": torch.randn(32), "1.running_var": torch.rand(32) + 1}, strict=False
+        )
+        net[1].eval()
+        fit(net, sgd(net))
+
+    assert findings(training) == []
+
+
+def test_statistics_of_a_checkpoint_without_counters_are_no_n004(findings):
+    def training():
+        trained = mlp(norm=True)
+        with torch.no_grad():
+            for _ in range(40):
+                trained(problem()[0])
+        old = {k: v for k, v in trained.state_dict().items() if "num_batches" not in k}
+        net = mlp(norm=True)
+        net.load_state_dict(old, strict=False)
+        net.eval()
+        fit(net, sgd(net))
+
+    assert findings(training) == []
+
+
+def test_a_model_put_in_eval_mode_before_training_fires_n004(findings):
+    def training():
+        net = mlp(norm=True).eval()
+        fit(net, sgd(net))
+
+    assert codes(findings(training)) == ["N004"]
 
 
 # -- N001, N002 ------------------------------------------------------------------------------------
@@ -288,6 +399,15 @@ def test_a_deep_tanh_network_with_small_weights_fires_g001(findings):
     assert codes(findings(training)) == ["G001"]
 
 
+def test_a_very_deep_tanh_network_with_its_default_weights_fires_g001(findings):
+    def training():
+        layers = [layer for _ in range(30) for layer in (nn.Linear(20, 20), nn.Tanh())]
+        net = nn.Sequential(*layers, nn.Linear(20, 3))
+        fit(net, sgd(net))
+
+    assert codes(findings(training)) == ["G001"]
+
+
 def test_the_same_network_with_its_proper_gain_is_no_g001(findings):
     def training():
         net = deep(nn.Tanh, 12, gain=5 / 3)
@@ -312,3 +432,59 @@ def test_twelve_sigmoids_with_normalization_between_them_are_no_f005(findings):
         fit(net, sgd(net))
 
     assert findings(training) == []
+
+
+def test_thirty_tanh_layers_as_torch_initializes_them_fire_g001(findings):
+    """A slow decay, a quarter of a decade a layer, that adds up to nothing."""
+
+    def training():
+        layers = [part for _ in range(30) for part in (nn.Linear(20, 20), nn.Tanh())]
+        net = nn.Sequential(*layers, nn.Linear(20, 3))
+        fit(net, sgd(net))
+
+    (finding,) = findings(training)
+    assert finding.code == "G001"
+    assert finding.evidence.numbers["slope"] < finding.thresholds["slope"]
+
+
+def test_four_hundred_layers_whose_gradients_underflow_fire_g001(findings):
+    def training():
+        layers = [part for _ in range(400) for part in (nn.Linear(20, 20), nn.Tanh())]
+        net = nn.Sequential(*layers, nn.Linear(20, 3))
+        fit(net, sgd(net), steps=20)
+
+    assert codes(findings(training)) == ["G001"]
+
+
+class Tripled(nn.Module):
+    """A sigmoid layer whose output is used three times."""
+
+    def __init__(self, features: int, gain: float) -> None:
+        super().__init__()
+        self.linear = nn.Linear(features, 32)
+        nn.init.xavier_normal_(self.linear.weight, gain)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = torch.sigmoid(self.linear(x))
+        return h + h + h
+
+
+def test_a_fan_out_that_makes_up_for_the_sigmoids_is_no_f005(findings):
+    def training():
+        net = nn.Sequential(*(Tripled(20 if i == 0 else 32, 1.0) for i in range(12)))
+        net.append(nn.Linear(32, 3))
+        fit(net, sgd(net))
+
+    assert codes(findings(training)) == ["G001"]
+
+
+def test_gradients_that_are_never_finite_leave_g001_and_f005_unjudged(tmp_path: Path):
+    with traindx.watch("training", folder=tmp_path) as session:
+        net = deep(nn.Sigmoid, 12, gain=1.0)
+        with torch.no_grad():
+            next(net.parameters()).fill_(torch.nan)
+        fit(net, sgd(net))
+    assert session.run.verdict is not None
+    reasons = {it.code: it.reason for it in session.run.verdict.not_evaluated}
+    assert reasons["G001"] == reasons["F005"] == "the gradients of net are not finite"
+    assert story.headline(session.run).startswith("the loss is not finite from step 0 on; ")

@@ -33,8 +33,10 @@ def test_fires_on_ten_sigmoids_whose_gradient_vanishes():
     assert finding.severity is Severity.ERROR
     assert finding.evidence.site == ("net", "0")
     assert finding.evidence.numbers["log10_bound"] == pytest.approx(DEPTH * math.log10(0.25))
-    assert "10 sigmoids stand between the loss and `0.weight`" in finding.evidence.message
-    assert "at most 10^-6.0" in finding.evidence.message
+    bound, measured = finding.evidence.message.split("; measured, ")
+    assert "every way from the loss back to `0.weight` passes 10 sigmoids or more" in bound
+    assert "at most 10^-6.0 of the loss's gradient arrives there" in bound
+    assert measured == "the gradient RMS is 1e-06 at this weight and 0.25 at the last layer's"
     assert finding.remedies == ("use-relu-he",)
 
 
@@ -71,6 +73,11 @@ def test_it_explains_the_vanishing_gradient():
     assert (cause.code, symptom.code) == ("F005", "G001")
     assert (cause.id, cause.caused_by) == (1, ())
     assert symptom.caused_by == (1,)
+
+
+def test_is_not_evaluated_where_no_gradient_is_finite():
+    verdict = run_of(sigmoids(DEPTH), decades_per_layer=math.nan).verdict("F005")
+    assert verdict.not_evaluated[0].reason == "the gradients of net are not finite"
 
 
 def test_is_not_evaluated_where_no_graph_was_walked():

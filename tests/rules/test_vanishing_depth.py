@@ -1,5 +1,6 @@
 """G001: gradients along the depth."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -50,6 +51,52 @@ def test_fires_when_the_first_gradients_are_exactly_zero():
     zero = {step: {"0.weight", "1.weight"} for step in range(5)}
     (finding,) = run_of(0.1, zero_at=zero).findings("G001")
     assert finding.evidence.numbers["first"] == 2.0**-149
+
+
+def test_fires_on_a_slow_decay_that_adds_up_to_nothing():
+    """Thirty linear layers with tanh as torch initializes them: 0.24 decades a layer."""
+    slope = math.log10(4e-8) / -29
+    (finding,) = run_of(slope, model=chain(30)).findings("G001")
+    assert finding.evidence.numbers["slope"] == pytest.approx(0.255, abs=0.001)
+    assert finding.evidence.numbers["ratio"] == pytest.approx(4e-8)
+    assert "a ratio of 4e-08 (threshold 1e-06)" in finding.evidence.message
+    assert "0.26 decades per layer (threshold 0.05)" in finding.evidence.message
+    assert run_of(slope, model=chain(30)).findings("G001", vanished=1e-8) == ()
+
+
+@pytest.mark.parametrize(("depth", "decades"), [(400, 0.24), (400, 1.0), (400, 20.0), (8, 40.0)])
+def test_fires_when_the_gradients_of_most_layers_have_underflowed(depth: int, decades: float):
+    """Only the layers with a gradient tell the slope, however many zeros stand in front."""
+    model = chain(depth)
+    recording = Recording(model)
+    for step in range(3):
+        for i, param in enumerate(model.params):
+            exponent = decades * (i + 1 - depth)
+            recording.grad(step, param.fqn, 10**exponent if exponent > -22 else 0.0)
+        recording.measured(step)
+    (finding,) = recording.findings("G001")
+    assert finding.evidence.numbers["first"] == 2.0**-149
+    assert finding.evidence.numbers["slope"] > 0.24
+
+
+def test_silent_at_a_ratio_of_a_ten_thousandth_with_a_slow_decay():
+    assert run_of(0.2, model=chain(21)).findings("G001") == ()
+
+
+def test_silent_on_a_tiny_ratio_whose_slope_is_almost_flat():
+    """One dead layer at the bottom of a deep even net: 10^-7, but 0.04 decades a layer."""
+    model = chain(32)
+    recording = Recording(model)
+    for step in range(4):
+        for param in model.params:
+            recording.grad(step, param.fqn, 10**-7.0 if param.fqn == "0.weight" else 1.0)
+        recording.measured(step)
+    assert recording.findings("G001") == ()
+
+
+def test_silent_when_every_gradient_is_exactly_zero():
+    zero = {step: {f"{i}.weight" for i in range(DEPTH)} for step in range(5)}
+    assert run_of(0.65, zero_at=zero).findings("G001") == ()
 
 
 def test_silent_on_a_steep_slope_over_few_layers():
@@ -106,7 +153,19 @@ def test_silent_on_gradients_that_are_not_finite(layer: int, value: float):
         for i in range(DEPTH):
             recording.grad(step, f"{i}.weight", value if i == layer else 10.0 ** (i - DEPTH))
         recording.measured(step)
-    assert recording.findings("G001") == ()
+    verdict = recording.verdict("G001")
+    assert verdict.findings == ()
+    (reason,) = [it.reason for it in verdict.not_evaluated]
+    assert reason == "the gradients of net are not finite"
+
+
+def test_is_evaluated_once_its_gradients_were_finite():
+    recording = run_of(0.05, steps=range(3))
+    for step in range(3, 6):
+        for i in range(DEPTH):
+            recording.grad(step, f"{i}.weight", float("nan"))
+        recording.measured(step)
+    assert recording.verdict("G001").evaluated == ("G001",)
 
 
 def test_silent_when_fewer_than_three_measured_steps_show_it():

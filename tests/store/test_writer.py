@@ -86,6 +86,16 @@ def test_a_finished_run_is_one_file(path: Path) -> None:
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
+def test_a_discarded_run_leaves_nothing_behind(path: Path) -> None:
+    writer = Writer(path)
+    writer.write(losses(0, 5))
+    writer.commit()
+    writer.discard()
+    writer.write(losses(5, 9))
+    writer.close()
+    assert list(path.parent.iterdir()) == []
+
+
 def test_a_later_verdict_takes_the_place_of_an_earlier_one(path: Path) -> None:
     writer = Writer(path, interval=0)
     writer.write_verdict(Verdict())

@@ -1,4 +1,4 @@
-"""When to measure: a fixed ladder of steps, and a budget that may only make it sparser."""
+"""When to measure: a fixed choice of steps, and a budget that may only make it sparser."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ EXEMPT = 200
 """Steps before the budget is enforced; shorter runs are exempt."""
 _FIRST_EVERY = 32
 _MAX_EVERY = 1 << 16
+_SCATTER = 0x9E3779B1  # 2^32 over the golden ratio: its multiples spread evenly (Knuth, TAOCP 6.4)
 
 
 class Cadence:
-    """Steps 0 to 9, then every 2^k-th; or exactly every N-th.
+    """Steps 0 to 9, then one of every 2^k; or exactly every N-th.
+
+    Which one of a block of 2^k is fixed but irregular: whatever the script does every second or
+    every sixteenth step cannot stay out of sight.
 
     The cost of measuring is taken from the duration of whole steps, measured against neighbouring
     unmeasured ones, since a tool's own clock does not see what it costs in caches and memory.
@@ -24,6 +28,7 @@ class Cadence:
         every: The interval in force after the dense start.
         fixed: Whether it was given, and so never changes.
         budget: Largest fraction of training time that measuring may take.
+        mark: When the last step ended.
     """
 
     def __init__(
@@ -33,7 +38,7 @@ class Cadence:
         self.every = every or _FIRST_EVERY
         self.budget = budget
         self._clock = clock
-        self._mark: float | None = None
+        self.mark = clock()
         self._measured: deque[float] = deque(maxlen=9)
         self._unmeasured: deque[float] = deque(maxlen=33)
         self._total = 0.0
@@ -42,21 +47,23 @@ class Cadence:
 
     def due(self, count: int) -> bool:
         """Whether the step with this number (from 0) is to be measured."""
-        return (count < DENSE and not self.fixed) or count % self.every == 0
+        if self.fixed:
+            return count % self.every == 0
+        block, place = divmod(count, self.every)
+        return count < DENSE or place == (block * _SCATTER >> 16) % self.every
 
-    def step_ended(self, *, measured: bool, step: int) -> float | None:
-        """Note the end of a step; its seconds, or None for the first."""
+    def step_ended(self, *, measured: bool, step: int) -> float:
+        """Note the end of a step; its seconds since the last one's, or since the beginning."""
         now = self._clock()
-        seconds = None if self._mark is None else now - self._mark
-        self._mark = now
+        seconds, self.mark = now - self.mark, now
         # The first steps warm caches and allocate; they say nothing of the cost.
-        if seconds is not None and step >= 3:
+        if step >= 3:
             self._note(seconds, measured=measured)
         return seconds
 
     def skip_time(self) -> None:
         """Start the next step's clock now: what came since the last step was not training."""
-        self._mark = self._clock()
+        self.mark = self._clock()
 
     def _note(self, seconds: float, *, measured: bool) -> None:
         (self._measured if measured else self._unmeasured).append(seconds)

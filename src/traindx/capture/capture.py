@@ -37,7 +37,7 @@ from traindx.capture.rounds import Rounds
 from traindx.capture.taps import Taps, in_graph_task
 from traindx.capture.threads import TrainingThread
 from traindx.facts import Json
-from traindx.records import RUN, Description, Event, EventKind, Item, Point, Scalar, Sink
+from traindx.records import Description, Event, EventKind, Item, Point, Scalar, Sink
 
 _WALKED = 2
 """Steps in which the autograd graph behind each loss is read."""
@@ -49,6 +49,7 @@ class Capture:
     Attributes:
         active: Whether it is listening.
         backwards: Backward passes seen.
+        is_training_thread: Whether no other thread's training is being watched.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Capture:
         self.active = False
         self.backwards = 0
         self._thread = TrainingThread(lambda text: self._journal.note(self._rounds.step, text))
+        self.is_training_thread = self._thread.may_be_this
         self._warn = warn
         self._journal = Journal(sinks, clock)
         self._clock = clock
@@ -105,10 +107,6 @@ class Capture:
         self.active = False
         self._taps.remove()
 
-    def is_training_thread(self) -> bool:
-        """Whether no other thread's training is being watched."""
-        return self._thread.may_be_this()
-
     def give_up(self, error: Exception) -> None:
         """Step aside after a failure of our own: the training goes on."""
         if not self.active:
@@ -122,7 +120,8 @@ class Capture:
         """Stop listening and write what is left, with the run's end."""
         self._finish()
         self.disarm()
-        self._journal.write([self._end(exit_code)])
+        self._journal.event(self._rounds.step, EventKind.ENDED, self._summary(exit_code))
+        self._journal.write([])
 
     @guarded
     def _finish(self) -> None:
@@ -131,11 +130,11 @@ class Capture:
             self._end_round()
         self._losses.reader.release()
         self._evaluations.ends()
-        losses = self._losses.tape.read(wait=True)
+        losses = self._losses.tape.read(self._rounds.step, wait=True)
         self._journal.write([*losses, *self._evaluations.events(self._rounds.step)])
 
-    def _end(self, exit_code: int | None) -> Event:
-        detail: dict[str, Json] = {
+    def _summary(self, exit_code: int | None) -> dict[str, Json]:
+        return {
             "exit_code": exit_code,
             "steps": self._rounds.step,
             "measured_steps": self._measured_steps,
@@ -145,9 +144,6 @@ class Capture:
             "seconds": round(self._clock() - self._started, 4),
             "every": self._cadence.every,
         }
-        return Event(self._rounds.step, EventKind.ENDED, RUN, detail)
-
-    # -- building ----------------------------------------------------------------------------------
 
     @guarded
     def child_registered(self, parent: nn.Module, name: str, child: nn.Module | None) -> None:
@@ -193,7 +189,8 @@ class Capture:
             self._evaluations.without_gradient(model)
 
     def _training_forward(self, model: TrackedModel, inputs: tuple[object, ...]) -> None:
-        self._end_manual_round()
+        if self._manual.watching:
+            self._end_manual_round()
         if self._evaluations.with_gradient(model):
             self._recorder.drop_outputs(model)
             model.calls = {}
@@ -227,7 +224,10 @@ class Capture:
         """The user calls `backward` on a loss."""
         if not self._thread.claim():
             return
-        self._end_manual_round()
+        if self._models.only() is None:
+            self._models.drop_those_of_other_threads()
+        if self._manual.watching:
+            self._end_manual_round()
         self._in_backward = True
         self.backwards += 1
         self._round_backwards += 1
@@ -238,7 +238,6 @@ class Capture:
             self._measured_backward_starts()
 
     def _measured_backward_starts(self) -> None:
-        self._models.drop_those_of_other_threads()
         for tracked in self._optimizers:
             tracked.clearing.backward_starts()
         for model in self._models:
@@ -267,7 +266,7 @@ class Capture:
         if self._by_hand():
             places = [(model, *place) for model in reached for place in model.trainable()]
             self._manual.backward_ended(places)
-            self._tell_of(Collector.before_step, places)
+            self._tell(Collector.before_step, places)
 
     @in_training
     def backward_failed(self) -> None:
@@ -279,8 +278,6 @@ class Capture:
     def loss_scaled(self, scaled: object, scaler: object) -> None:
         """A GradScaler has multiplied a loss."""
         self._losses.tape.scaled_by(scaled, scaler)
-
-    # -- updates written by hand -------------------------------------------------------------------
 
     def _by_hand(self) -> bool:
         """Whether an update now would be nobody's: no optimizer is in use or at work.
@@ -296,7 +293,7 @@ class Capture:
         confirm(places)
         if self._rounds.step == 0:
             self._journal.note(0, BY_HAND)
-        self._tell_of(Collector.after_step, places)
+        self._tell(Collector.after_step, places)
         self._end_round()
 
     # -- optimizer step ----------------------------------------------------------------------------
@@ -307,12 +304,14 @@ class Capture:
         self._in_step = True
         tracked = self._optimizers.of(optimizer)
         if self._rounds.repeats(tracked.name):
+            self._losses.tape.belongs_to(self._rounds.step + 1)
             self._end_round()
         if self._measuring:
             tracked.clearing.step_starts()
         if self._measuring or not tracked.steps:
+            self._manual.forget()
             self._places[tracked.name] = self._placed(tracked)
-            self._tell_of(Collector.before_step, self._places[tracked.name])
+            self._tell(Collector.before_step, self._places[tracked.name])
 
     def _placed(self, tracked: TrackedOptimizer) -> Places:
         """The parameters an optimizer holds, in their models, which are now known to train."""
@@ -320,8 +319,8 @@ class Capture:
         params = tracked.params()
         places = self._models.places(params, inspect.currentframe())
         confirm(places)
-        if len(places) < len(params):  # it holds tensors of no model
-            self._models.confirm_reached()
+        if len(places) < len(params) or all(param.grad is None for param in params):
+            self._models.confirm_reached()  # it holds tensors of no model, or not of this one
         return places
 
     @in_training
@@ -329,13 +328,14 @@ class Capture:
         """An optimizer has stepped."""
         self._in_step = False
         tracked = self._optimizers.of(optimizer)
-        places = self._places.pop(tracked.name, [])
+        places = self._places.pop(tracked.name, []) if self._places else []
         if is_idle(optimizer):
             return
         self._scaler_stepped = True
-        self._manual.forget()
-        self._tell_of(Collector.after_step, places)
+        if places:
+            self._tell(Collector.after_step, places)
         tracked.step_ended()
+        self._losses.tape.turn_ended()
         if self._rounds.took_turn(tracked.name):
             self._end_round()
 
@@ -352,12 +352,8 @@ class Capture:
             self._journal.event(self._rounds.step, EventKind.AMP_SKIPPED, detail)
         self._scaler_stepped = None
 
-    def _tell_of(self, moment: Callable[[Collector, Places], None], places: Places) -> None:
-        if self._measuring and places:
-            self._tell(moment, places)
-
     def _tell(self, moment: Callable[..., None], *what: object) -> None:
-        for collector in self._collectors:
+        for collector in self._collectors if self._measuring else ():
             getattr(collector, moment.__name__)(*what)
 
     # -- end of a round ----------------------------------------------------------------------------
@@ -369,28 +365,27 @@ class Capture:
             if reason := self._cadence.adapt(step):
                 detail: dict[str, Json] = {"every": self._cadence.every, "reason": reason}
                 self._journal.event(step + 1, EventKind.CADENCE, detail)
+            self._cadence.skip_time()  # writing and judging are told apart
         else:
             self._cadence.step_ended(measured=False, step=step)
-            if self._evaluations.pending or self._journal.overdue():
-                losses = self._losses.tape.read(wait=False)
+            if self._evaluations.pending or self._journal.overdue(self._cadence.mark):
+                losses = self._losses.tape.read(step, wait=False)
                 self._journal.write([*self._evaluations.events(step), *losses])
         self._begin_round()
 
     def _measured(self, step: int) -> list[Item]:
-        items = [*self._measurements(step), *self._losses.tape.read(wait=True)]
-        self._measured_steps += 1
-        seconds = self._cadence.step_ended(measured=True, step=step)
-        if seconds is not None:
-            items.append(Scalar(step, "step.seconds", seconds))
-        return [*items, Event(step, EventKind.MEASURED)]
-
-    def _measurements(self, step: int) -> list[Item]:
+        """Everything of a measured step; the event that says it is complete comes last."""
         for model in self._models.confirmed():
             self._tell(Collector.round_ends, model)
-        items = self._recorder.items()
+        items = [*self._recorder.items(), *self._recorder.skips()]
         items += [Description(step, facts) for facts in self._inventory.news(step)]
+        items += [*self._optimizers.scalars(step), *self._losses.tape.read(step, wait=True)]
         items.append(Scalar(step, "backwards", float(self._round_backwards)))
-        return [*items, *self._recorder.skips(), *self._optimizers.scalars(step)]
+        seconds = self._cadence.step_ended(measured=True, step=step)
+        if step:
+            items.append(Scalar(step, "step.seconds", seconds))
+        self._measured_steps += 1
+        return [*items, Event(step, EventKind.MEASURED)]
 
     def _begin_round(self) -> None:
         self._rounds.end()
@@ -401,4 +396,5 @@ class Capture:
             for model in self._models.confirmed():
                 model.calls = {}
                 self._tell(Collector.round_starts, model)
-        self._cadence.skip_time()
+            for tracked in self._optimizers:
+                tracked.clearing.keep_entries()

@@ -33,13 +33,15 @@ _LOSSES = {
     "SoftMarginLossBackward0",
     "MultilabelMarginLossBackward0",
 }
-# Operations whose derivative is at most 1 in magnitude, so that a bound passes through them.
-_CONTRACTIVE = (
-    "Relu", "Tanh", "View", "Reshape", "Add", "Sub", "Neg", "T", "Transpose", "Permute",
-    "Squeeze", "Unsqueeze", "Mean", "MaxPool", "AvgPool", "AdaptiveAvg", "Slice", "Select", "Cat",
-    "Clone", "ToCopy", "Hardtanh", "Clamp", "Softplus", "LeakyRelu", "Elu", "Abs",
-    "LogSoftmax", "NllLoss", "BinaryCrossEntropyWithLogits", "UnsafeView", "Alias", "Copy",
-)  # fmt: skip
+# Operations that never lengthen a gradient, by the name before `Backward`.
+_CONTRACTIVE = {
+    "Abs", "Add", "Alias", "BinaryCrossEntropyWithLogits", "Cat", "Clamp", "ClampMax", "ClampMin",
+    "Clone", "Copy", "Elu", "Hardtanh", "LeakyRelu", "LogSoftmax", "Mean", "Neg", "NllLoss",
+    "NllLoss2D", "Permute", "Relu", "Reshape", "ReshapeAlias", "Select", "Slice", "Softplus",
+    "Split", "Squeeze", "Stack", "Sub", "T", "Tanh", "ToCopy", "Transpose", "Unbind", "UnsafeView",
+    "Unsqueeze", "View",
+}  # fmt: skip
+_POOLS = ("MaxPool", "AvgPool", "AdaptiveAvg", "AdaptiveMax")
 # What may stand between a weight and its use: a transpose, or a cast (of autocast).
 _RESHAPED = ("TBackward0", "TransposeBackward0", "PermuteBackward0", "ToCopyBackward0")
 
@@ -68,27 +70,29 @@ class Graph:
         self.leaves: list[Tensor] = [node.variable for node in self._nodes if _is_leaf(node)]
 
     def paths(self) -> dict[int, PathFacts]:
-        """The backward path of least resistance to each parameter, by the parameter's id.
+        """What lies on the ways from the loss back to each parameter, by the parameter's id.
 
-        Spectral norms are read (one synchronization) only where 4 sigmoids stand in a chain.
+        Spectral norms are read (one synchronization) only where every way to some parameter passes
+        4 sigmoids.
         """
-        paths = self._best(lambda _weight: 0.0)
-        if any(path.sigmoids >= 4 and not path.norms for path in paths.values()):
-            paths = self._best(_log10_spectral_norm)
+        paths = self._joined(lambda _weight: 0.0)
+        if any(path.sigmoids >= 4 and path.log10_bound is not None for path in paths.values()):
+            paths = self._joined(_log10_spectral_norm)
         return paths
 
-    def _best(self, log10_norm: Callable[[Tensor], float]) -> dict[int, PathFacts]:
-        best: dict[Any, _Path] = {self._nodes[0]: _Path()}
+    def _joined(self, log10_norm: Callable[[Tensor], float]) -> dict[int, PathFacts]:
+        """All paths joined node by node, each after everything its gradient comes from."""
+        complete = len(self._nodes) <= _LIMIT
+        joined: dict[Any, _Paths] = {self._nodes[0]: _Paths(bounded=complete)}
         for node in self._nodes:
-            here = best[node].through(node.name())
+            here = joined[node] = joined[node].through(node)
             weight = _weight_of(node)
-            gain = 0.0 if weight is None else log10_norm(weight)
+            onward = here if weight is None else here.scaled(log10_norm(weight))
             for child in _children(node):
                 into_weight = weight is None or _leaf(child) is not None
-                path = here if into_weight else here.scaled(gain)
-                if child not in best or path.log10 > best[child].log10:
-                    best[child] = path
-        return {id(node.variable): best[node].facts() for node in self._nodes if _is_leaf(node)}
+                path = here if into_weight else onward
+                joined[child] = joined[child].beside(path) if child in joined else path
+        return {id(node.variable): joined[node].facts() for node in self._nodes if _is_leaf(node)}
 
     def comparison(self, outputs: list[Tensor]) -> Comparison | None:
         """The first known loss operation, with what it compared.
@@ -108,29 +112,59 @@ class Graph:
 
 
 @dataclass(frozen=True, slots=True)
-class _Path:
-    """A path from the loss so far: counts, its log10 bound, and whether the bound holds."""
+class _Paths:
+    """All paths from the loss to one node of the graph.
+
+    Attributes:
+        sigmoids: Sigmoids on the path with the fewest.
+        norms: Normalizations on that path.
+        log10: Log10 of the gradient's bound, the sum over the paths of the product of their gains.
+        bounded: Whether the gain of every operation on every path is known.
+    """
 
     sigmoids: int = 0
     norms: int = 0
     log10: float = 0.0
     bounded: bool = True
 
-    def through(self, name: str) -> _Path:
-        sigmoid, norm = name in _SIGMOIDS, any(kind in name for kind in _NORMS)
-        known = sigmoid or name.startswith(_CONTRACTIVE) or _is_linear(name) or "Accumulate" in name
-        return _Path(
+    def through(self, node: Any) -> _Paths:
+        """The same paths past the operation at their end."""
+        name = node.name()
+        sigmoid = name in _SIGMOIDS
+        return _Paths(
             self.sigmoids + sigmoid,
-            self.norms + norm,
+            self.norms + any(kind in name for kind in _NORMS),
             self.log10 + (_QUARTER if sigmoid else 0.0),
-            self.bounded and known and not norm,
+            self.bounded and (sigmoid or _is_leaf(node) or _has_known_gain(node)),
         )
 
-    def scaled(self, log10: float) -> _Path:
-        return _Path(self.sigmoids, self.norms, self.log10 + log10, self.bounded)
+    def scaled(self, log10: float) -> _Paths:
+        return _Paths(self.sigmoids, self.norms, self.log10 + log10, self.bounded)
+
+    def beside(self, other: _Paths) -> _Paths:
+        """These paths and others to the same node, where their gradients add up."""
+        easier = min(self, other, key=lambda paths: (paths.sigmoids, paths.norms))
+        log10 = _log10_of_sum(self.log10, other.log10)
+        return _Paths(easier.sigmoids, easier.norms, log10, self.bounded and other.bounded)
 
     def facts(self) -> PathFacts:
         return PathFacts(self.sigmoids, self.norms, self.log10 if self.bounded else None)
+
+
+def _log10_of_sum(a: float, b: float) -> float:
+    """Log10 of 10^a + 10^b."""
+    low, high = min(a, b), max(a, b)
+    return high if low == -math.inf else high + math.log10(1 + 10 ** (low - high))
+
+
+def _has_known_gain(node: Any) -> bool:
+    """Whether an operation passes on no more gradient than it gets, times its weight's norm."""
+    name = node.name()
+    if _is_linear(name):
+        return _weight_of(node) is not None  # of two activations no norm is known
+    kind = name.partition("Backward")[0]
+    scaled = getattr(node, "_saved_alpha", 1) != 1  # of `torch.add(a, b, alpha=2)`
+    return (kind in _CONTRACTIVE and not scaled) or kind.startswith(_POOLS)
 
 
 def _children(node: Any) -> Iterator[Any]:

@@ -18,8 +18,9 @@ class Guarded(Protocol):
         """Whether to run at all."""
         ...
 
-    def is_training_thread(self) -> bool:
-        """Whether the training watched may be going on in the calling thread."""
+    @property
+    def is_training_thread(self) -> Callable[[], bool]:
+        """Asks whether the training watched may be going on in the calling thread."""
         ...
 
     def give_up(self, error: Exception) -> None:

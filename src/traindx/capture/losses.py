@@ -26,6 +26,7 @@ class LossTape:
 
     def __init__(self) -> None:
         self._unread: list[tuple[int, str, float | Tensor]] = []
+        self._settled = 0
         self._scaled: dict[int, tuple[weakref.ref[Tensor], Tensor]] = {}
 
     def scaled_by(self, loss: object, scaler: object) -> None:
@@ -37,6 +38,8 @@ class LossTape:
 
     def scale_of(self, loss: Tensor) -> float | Tensor | None:
         """The scale in a loss; None if it is not scaled."""
+        if not self._scaled:
+            return None
         ref, scale = self._scaled.get(id(loss), (None, None))
         if ref is None or scale is None or ref() is not loss:
             return None
@@ -49,18 +52,28 @@ class LossTape:
         kept = float(value) if value.device.type == "cpu" else value.clone()
         self._unread.append((step, models, kept))
 
-    def read(self, *, wait: bool) -> list[Scalar]:
-        """The mean loss of each step, if nothing waits on a device or waiting is allowed."""
-        if not wait and any(isinstance(value, Tensor) for _, _, value in self._unread):
+    def turn_ended(self) -> None:
+        """What has been noted so far belongs to the steps it was noted at."""
+        self._settled = len(self._unread)
+
+    def belongs_to(self, step: int) -> None:
+        """What has been noted since the last turn belongs to a later step, as it turns out."""
+        late = self._unread[self._settled :]
+        self._unread[self._settled :] = [(step, models, value) for _, models, value in late]
+
+    def read(self, step: int, *, wait: bool) -> list[Scalar]:
+        """The mean loss of each step up to `step`, unless one is on a device and may not wait."""
+        complete = [entry for entry in self._unread if entry[0] <= step]
+        if not wait and any(isinstance(value, Tensor) for _, _, value in complete):
             return []
-        values = to_host([value for _, _, value in self._unread])
+        self._unread = [entry for entry in self._unread if entry[0] > step]
+        values = to_host([value for _, _, value in complete])
         groups: dict[tuple[int, str], list[float]] = {}
-        for (step, models, _), value in zip(self._unread, values, strict=True):
-            groups.setdefault((step, models), []).append(value)
-        self._unread = []
+        for (at, models, _), value in zip(complete, values, strict=True):
+            groups.setdefault((at, models), []).append(value)
         return [
-            Scalar(step, "loss", sum(group) / len(group), Site(models))
-            for (step, models), group in groups.items()
+            Scalar(at, "loss", sum(group) / len(group), Site(models))
+            for (at, models), group in groups.items()
         ]
 
 
@@ -129,15 +142,13 @@ class Losses:
         if walk and loss is not None:
             self.reader.read(loss, frame)
         self.reader.release()
-        models = list(self._models)
-        # With one model there is nothing to tell apart.
-        self._only = models if len(models) == 1 else []
-        self._marks = {} if self._only else {model: model.mark() for model in models}
+        only = self._models.only()  # with one model there is nothing to tell apart
+        self._only = [] if only is None else [only]
+        self._marks = {} if only else {model: model.mark() for model in self._models}
 
     def backward_ended(self, step: int) -> list[TrackedModel]:
         """Note the loss; the models whose gradients the pass has changed."""
-        marked = [model for model, mark in self._marks.items() if model.mark() != mark]
-        reached = self._only or marked
+        reached = self._only or [m for m, mark in self._marks.items() if m.mark() != mark]
         if self._loss is not None:
             self.tape.note(step, names(reached), self._loss, self.scale)
         return reached
@@ -151,8 +162,8 @@ class Losses:
 def find_loss(tensors: object) -> Tensor | None:
     """The scalar with a graph among what was given to backward."""
     if isinstance(tensors, Tensor):
-        tensors = [tensors]
-    elif not isinstance(tensors, list | tuple):
+        return tensors if tensors.numel() == 1 and tensors.grad_fn is not None else None
+    if not isinstance(tensors, list | tuple):
         return None  # an iterator is torch's to consume
     given = cast("Iterable[object]", tensors)
     for tensor in given:

@@ -30,7 +30,7 @@ class _Print:
         if param is None:
             return False
         moved = param._version != self.version or param.data_ptr() != self.address
-        return moved or not torch.equal(_entries(param), self.entries)
+        return moved or not torch.equal(few_entries(param), self.entries)
 
 
 class ManualUpdates:
@@ -45,9 +45,14 @@ class ManualUpdates:
         held = [param for _, _, param in places if param.grad is not None]
         self._places = places
         self._prints = [
-            _Print(weakref.ref(param), param._version, param.data_ptr(), _entries(param).clone())
+            _Print(weakref.ref(param), param._version, param.data_ptr(), few_entries(param).clone())
             for param in held[:2] + held[-1:]
         ]
+
+    @property
+    def watching(self) -> bool:
+        """Whether there is something to compare."""
+        return bool(self._prints)
 
     def changed(self) -> Places:
         """The parameters remembered, if one has changed since; they are given once an update."""
@@ -62,6 +67,7 @@ class ManualUpdates:
         self._places, self._prints = [], []
 
 
-def _entries(param: Tensor) -> Tensor:
-    flat = param.detach().reshape(-1)
+def few_entries(tensor: Tensor) -> Tensor:
+    """Some sixteen entries, spread over a tensor."""
+    flat = tensor.detach().reshape(-1)
     return flat[:: max(1, flat.numel() // 16)][:16]

@@ -142,6 +142,12 @@ class Models:
         living = [model for model in self._by_root.values() if model.root is not None]
         return iter([*living, self._loose] if self._loose else living)
 
+    def only(self) -> TrackedModel | None:
+        """The model, if there is but one."""
+        if len(self._by_root) != 1 or self._loose is not None:
+            return None
+        return next(iter(self._by_root.values()))
+
     def confirmed(self) -> list[TrackedModel]:
         """The models known to be trained."""
         return [model for model in self if model.confirmed]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from torch import Tensor
 from torch.optim.optimizer import Optimizer
 
+from traindx.capture.manual import few_entries
 from traindx.facts import Json, OptimizerFacts
 from traindx.records import Scalar, Site
 
@@ -27,6 +28,7 @@ class ClearingCheck:
         self._param: weakref.ref[Tensor] | None = None
         self._seen: tuple[int, int] | None = None
         self._before: tuple[int, int] | None = None
+        self._entries: Tensor | None = None
         self._cleared = False
         self._backwards = 0
         self._steps = self._uncleared = 0
@@ -34,7 +36,7 @@ class ClearingCheck:
     def backward_starts(self) -> None:
         """Compare with what was left behind."""
         self._before = self._state()
-        if self._param is not None and self._before != self._seen:
+        if self._param is not None and (self._before != self._seen or self._changed_unseen()):
             self._cleared = True
 
     def backward_ended(self) -> None:
@@ -49,20 +51,39 @@ class ClearingCheck:
         self._steps += 1
         self._uncleared += not self._cleared
 
-    def step_ended(self, params: Iterable[Tensor]) -> None:
+    def step_ended(self, optimizer: Optimizer) -> None:
         """Begin to watch again."""
-        param = next((param for param in params if param.grad is not None), None)
-        self._param = None if param is None else weakref.ref(param)
-        self._seen, self._cleared, self._backwards = self._state(), False, 0
+        self._seen, self._entries = self._state(), None
+        if self._seen is None:
+            params = (param for group in optimizer.param_groups for param in group["params"])
+            param = next((param for param in params if param.grad is not None), None)
+            self._param = None if param is None else weakref.ref(param)
+            self._seen = self._state()
+        self._cleared, self._backwards = False, 0
+
+    def keep_entries(self) -> None:
+        """Copy a few entries of the gradient: `grad.data.zero_()` raises no version."""
+        grad = self._grad()
+        if grad is not None and grad.device.type == "cpu" and not grad.is_sparse:
+            self._entries = few_entries(grad).clone()
 
     def fraction(self) -> float | None:
         """Fraction of steps with uncleared gradients since last asked; None without a step."""
         steps, uncleared, self._steps, self._uncleared = self._steps, self._uncleared, 0, 0
         return uncleared / steps if steps else None
 
-    def _state(self) -> tuple[int, int] | None:
+    def _changed_unseen(self) -> bool:
+        """Whether the entries kept are no longer those of the gradient."""
+        entries, self._entries = self._entries, None
+        grad = self._grad()
+        return entries is not None and grad is not None and not few_entries(grad).equal(entries)
+
+    def _grad(self) -> Tensor | None:
         param = self._param() if self._param else None
-        grad = None if param is None else param.grad
+        return None if param is None else param.grad
+
+    def _state(self) -> tuple[int, int] | None:
+        grad = self._grad()
         return None if grad is None else (id(grad), grad._version)
 
 
@@ -104,7 +125,7 @@ class TrackedOptimizer:
         """Note a completed step."""
         self.steps += 1
         if (optimizer := self.optimizer) is not None:
-            self.clearing.step_ended(p for group in optimizer.param_groups for p in group["params"])
+            self.clearing.step_ended(optimizer)
 
     def scalars(self) -> dict[str, float]:
         """What is known of it without reading a device."""

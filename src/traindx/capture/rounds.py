@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
+_IDLE = 64
+"""Rounds without a turn after which an optimizer no longer counts as in use."""
+
 
 class Rounds:
     """Steps as rounds of optimizer turns.
@@ -23,6 +26,8 @@ class Rounds:
         self._current: frozenset[Hashable] = frozenset()
         self._previous: frozenset[Hashable] = frozenset()
         self._joined = False
+        self._joined_at = -1
+        self._in_use: list[Hashable] = []
         self._vain: set[tuple[frozenset[Hashable], frozenset[Hashable]]] = set()
 
     def turns(self, optimizer: Hashable) -> int:
@@ -47,7 +52,8 @@ class Rounds:
         iteration does. Otherwise the round waits for those of the one before, unless waiting in
         this very place was once in vain (a critic that steps five times in a row).
         """
-        self._joined = optimizer not in self._turns
+        if optimizer not in self._turns:
+            self._joined, self._joined_at = True, self.step
         self._current |= {optimizer}
         self._turns[optimizer] = self.turns(optimizer) + 1
         self._last_seen[optimizer] = self.step
@@ -74,5 +80,8 @@ class Rounds:
 
         The one that takes a turn in every fifth round only stays due until its turn has come.
         """
-        in_use = [key for key, step in self._last_seen.items() if step >= self.step - 64]
-        return any(due(self._turns[key]) for key in in_use) if in_use else due(self.step)
+        if self._joined_at == self.step - 1 or self.step % _IDLE == 0:
+            self._in_use = [k for k, seen in self._last_seen.items() if seen >= self.step - _IDLE]
+        if not self._in_use:
+            return due(self.step)
+        return any(due(self._turns[key]) for key in self._in_use)

@@ -48,9 +48,7 @@ def run(
 ) -> None:
     """Run a script unchanged, watch its training, and say what is wrong with it."""
     target, args = _target(script, module=module)
-    if json == "-":
-        raise UsageError("Standard output is the script's: give `--json` a file.")
-    document = None if json is None else str(Path(json).absolute())  # the script may change folder
+    document = None if json is None else _document(json)
     stream = outcome.stderr()
     outcome.prepare()
 
@@ -63,7 +61,11 @@ def run(
         warn=lambda text: outcome.say(f"traindx: {text}", stream),
     )
     session.start()
-    code = run_module(target, args) if module else run_script(target, args)
+    try:
+        code = run_module(target, args) if module else run_script(target, args)
+    except UsageError:  # there was nothing to run
+        session.finish(None)
+        raise
     if session.forked:  # a child of the script's own `os.fork` that has come this far
         exit_as(code)
     judged = session.finish(code if code >= 0 else 128 - code)  # as a shell counts signals
@@ -74,6 +76,18 @@ def run(
     except Exception as error:  # the script has run, and its exit code stands
         outcome.say(f"traindx: {error if isinstance(error, UsageError) else repr(error)}", stream)
     exit_as(1 if code == 0 and fail_on and outcome.failed(judged, fail_on) else code)
+
+
+def _document(json: str) -> str:
+    """Where the document goes, wherever the script may change to; it must be possible there."""
+    if json == "-":
+        raise UsageError("Standard output is the script's: give `--json` a file.")
+    path = Path(json).absolute()
+    if path.is_dir():
+        raise UsageError(f"Cannot write `{json}`: it is a folder. Name a file in it.")
+    if not path.parent.is_dir():
+        raise UsageError(f"Cannot write `{json}`: make the folder `{path.parent}` first.")
+    return str(path)
 
 
 def _tell(

@@ -11,8 +11,12 @@ from pathlib import PurePath
 
 from traindx.findings import Finding, Severity, Verdict
 from traindx.records import EventKind, Site
+from traindx.report.losses import broken_losses
 from traindx.report.untrusted import plain
 from traindx.run import Run
+
+EXEMPT_STEPS = 200
+"""Steps under which capture does not enforce its budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +70,28 @@ def verdict_words(run: Run) -> str:
         return "nothing to judge: no training step was recorded"
     if run.verdict is None:
         return "not judged: no rule has looked at the run"
-    counts = Counter(f.severity for f in run.verdict.findings if f.active)
-    words = [_count(counts[s], s.value) for s in Severity if counts[s]]
-    return ", ".join(words) or _nothing_found(run.verdict)
+    found = _found(run.verdict) or _nothing_found(run.verdict)
+    return "; ".join([*(loss.headline for loss in broken_losses(run)), found])
+
+
+def level(run: Run) -> str:
+    """How bad it is: a severity, `clear`, or `unknown` where nothing could be judged."""
+    verdict = judged(run)
+    worst = verdict.worst()
+    if broken_losses(run) and worst in (None, Severity.INFO):
+        return Severity.WARNING.value
+    looked_at = verdict.evaluated and run.steps
+    return worst.value if worst else "clear" if looked_at else "unknown"
+
+
+def _found(verdict: Verdict) -> str:
+    """The roots by severity, and how many findings they explain; empty if there is none."""
+    found = roots(verdict)
+    counts = Counter(root.finding.severity for root in found)
+    words = ", ".join(_count(counts[s], s.value) for s in Severity if counts[s])
+    explained = sum(len(root.symptoms) for root in found)
+    more = f", explaining {_count(explained, 'more finding')}" if explained else ""
+    return words + more
 
 
 def extent_words(run: Run) -> str:
@@ -150,7 +173,8 @@ def _listed(names: Sequence[str], most: int = 8) -> str:
 def notes(run: Run) -> list[str]:
     """What a reader must know: how the run ended, and the notes written while it ran."""
     texts = (str(event.detail.get("text", "")) for event in run.events(EventKind.NOTE))
-    return list(dict.fromkeys([*_ending(run), *map(plain, texts)]))
+    losses = (loss.note for loss in broken_losses(run))
+    return list(dict.fromkeys([*_ending(run), *losses, *map(plain, texts)]))
 
 
 def _ending(run: Run) -> Iterator[str]:
@@ -162,11 +186,35 @@ def _ending(run: Run) -> Iterator[str]:
 
 
 def cost(run: Run) -> str:
-    """What measuring cost, empty if it is not known."""
-    fraction = run.header.get("overhead_fraction")
-    if isinstance(fraction, bool) or not isinstance(fraction, int | float):
+    """What measuring, saving and judging cost; empty if none of it is known."""
+    measuring, sinks = _header_number(run, "overhead_fraction"), _header_number(run, "sink_seconds")
+    seconds = _header_number(run, "seconds")
+    parts: list[str] = []
+    if measuring is not None:
+        parts.append(f"measuring cost {100 * measuring:.1f} % of the training time")
+    if sinks is not None and seconds:
+        parts.append(f"saving and judging took {100 * sinks / seconds:.1f} % of the whole time")
+    if not parts:
         return ""
-    return f"measuring cost {100 * fraction:.1f} % of the training time"
+    exempt = run.steps < EXEMPT_STEPS and not _every_is_given(run)
+    budget = f" (runs under {EXEMPT_STEPS} steps are exempt from the budget)" if exempt else ""
+    return f"{', '.join(parts)}; listening at every step not included{budget}"
+
+
+def _every_is_given(run: Run) -> bool:
+    """Whether the interval of measured steps was fixed, so that there is no budget."""
+    # The header ends with the interval in force; what was asked for stands in the first event.
+    return any(e.detail.get("every") is not None for e in run.events(EventKind.STARTED))
+
+
+def _header_number(run: Run, name: str) -> float | None:
+    value = run.header.get(name)
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def is_code(fix: str) -> bool:
+    """Whether a fix is code to paste, and not a sentence."""
+    return "\n" in fix.strip("\n") or fix.lstrip().startswith("#")
 
 
 def command(run: Run) -> str:

@@ -9,14 +9,14 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
-from traindx.findings import Finding, Severity
+from traindx.findings import Finding
 from traindx.report import story
 from traindx.report.layers import where
 from traindx.report.story import Root
 from traindx.report.untrusted import plain, plain_lines
 from traindx.run import Run
 
-_STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.INFO: "bold blue"}
+_STYLES = {"error": "bold red", "warning": "bold yellow", "info": "bold blue"}
 _INDENT = 2
 _LABEL = 10
 
@@ -45,7 +45,7 @@ def render(run: Run, *, width: int = 88, color: bool = False) -> str:
 
 
 def _report(run: Run, console: Console) -> Iterator[Text]:
-    yield _headline(run)
+    yield from _headline(run).wrap(console, console.width)
     verdict = story.judged(run)
     for root in story.roots(verdict):
         yield Text()
@@ -59,8 +59,7 @@ def _report(run: Run, console: Console) -> Iterator[Text]:
 
 
 def _headline(run: Run) -> Text:
-    worst = story.judged(run).worst()
-    return Text(story.headline(run), style=_STYLES[worst] if worst else "bold")
+    return Text(story.headline(run), style=_STYLES.get(story.level(run), "bold"))
 
 
 def _file(run: Run) -> str:
@@ -69,7 +68,7 @@ def _file(run: Run) -> str:
 
 def _root(run: Run, root: Root, console: Console) -> Iterator[Text]:
     finding = root.finding
-    style = _STYLES[finding.severity]
+    style = _STYLES[finding.severity.value]
     yield Text.assemble(
         (finding.severity.value, style), " ", (plain(f"{finding.code} {finding.name}"), "bold")
     )

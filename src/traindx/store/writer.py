@@ -48,10 +48,14 @@ def open_writer(
     try:
         return Writer(path, warn=warn)
     except CannotStoreError:
-        for leftover in (path, journal_of(path)):
-            with suppress(OSError):
-                leftover.unlink()
+        _remove(path)
         raise
+
+
+def _remove(path: Path) -> None:
+    for leftover in (path, journal_of(path)):
+        with suppress(OSError):
+            leftover.unlink()
 
 
 class Writer:
@@ -121,6 +125,14 @@ class Writer:
         with suppress(sqlite3.Error):
             self._db.execute("PRAGMA journal_mode = DELETE").fetchall()  # leave one file, not two
         self._db.close()
+
+    def discard(self) -> None:
+        """Remove the file: the run is not worth keeping."""
+        if not self._mine:
+            return
+        self._closed = True
+        self._db.close()
+        _remove(self.path)
 
     @property
     def waiting(self) -> int:

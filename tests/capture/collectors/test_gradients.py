@@ -176,3 +176,19 @@ def test_the_gradient_of_an_output_is_the_one_that_arrives_there():
         optimizer.step()
     norm = hidden.grad.norm().item()
     assert recording.series("output_grad.l2", "1").last == pytest.approx(norm, rel=1e-6)
+
+
+def test_models_that_share_a_trunk_have_its_gradients_each():
+    with watched() as recording:
+        trunk = nn.Linear(6, 8)
+        actor, critic = nn.Sequential(trunk, nn.Linear(8, 3)), nn.Sequential(trunk, nn.Linear(8, 1))
+        parameters = {*actor.parameters(), *critic.parameters()}
+        optimizer = torch.optim.SGD(list(parameters), lr=0.1)
+        x, y = batch()
+        for _ in range(3):
+            optimizer.zero_grad()
+            (F.cross_entropy(actor(x), y) + critic(x).square().mean()).backward()
+            optimizer.step()
+    assert {len(s) for s in recording.run.series("grad.rms", fqn="0.weight")} == {3}
+    held = [s.site.model for s in recording.run.series("update.ratio", fqn="0.weight")]
+    assert set(held) <= {s.site.model for s in recording.run.series("grad.rms", fqn="0.weight")}

@@ -15,36 +15,35 @@ class Gradients(Collector):
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__(recorder)
-        self._versions: dict[int, tuple[int, int]] = {}
+        self._versions: dict[tuple[TrackedModel, str], tuple[int, int]] = {}
 
     def after_backward(self, model: TrackedModel, scale: float | Tensor | None) -> None:
         """Measure the gradients this backward has written."""
         for fqn, param in model.trainable():
-            if param.grad is not None and self._changed(param):
+            if (grad := param.grad) is not None and self._changed(model, fqn, grad):
                 place = (model, fqn, Point.GRAD)
-                self.recorder.tensor(place, _dense(param.grad), scale=scale, replace=True)
+                self.recorder.tensor(place, _dense(grad), scale=scale, replace=True)
 
     def before_step(self, places: Places) -> None:
         """Measure what was changed since (clipping), or never came through `backward`."""
         for model, fqn, param in places:
-            absent = param.grad is None
+            grad = param.grad
             if param.requires_grad:
-                self.recorder.scalar(model, fqn, "grad.absent", float(absent))
-            if param.grad is not None and self._changed(param):
+                self.recorder.scalar(model, fqn, "grad.absent", float(grad is None))
+            if grad is not None and self._changed(model, fqn, grad):
                 seen = self.recorder.has((model, fqn, Point.GRAD))
                 point = Point.APPLIED_GRAD if seen else Point.GRAD
-                self.recorder.tensor((model, fqn, point), _dense(param.grad), replace=True)
+                self.recorder.tensor((model, fqn, point), _dense(grad), replace=True)
 
     def round_starts(self, model: TrackedModel) -> None:
         """Forget the last step's versions."""
         self._versions = {}
 
-    def _changed(self, param: Tensor) -> bool:
-        grad = param.grad
-        assert grad is not None
+    def _changed(self, model: TrackedModel, fqn: str, grad: Tensor) -> bool:
+        """Whether it is not the one last seen there; models may share a parameter."""
         version = (id(grad), grad._version)
-        changed = self._versions.get(id(param)) != version
-        self._versions[id(param)] = version
+        changed = self._versions.get((model, fqn)) != version
+        self._versions[model, fqn] = version
         return changed
 
 

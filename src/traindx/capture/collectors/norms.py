@@ -42,6 +42,7 @@ class Norms(Collector):
     def __init__(self, recorder: Recorder) -> None:
         super().__init__(recorder)
         self._before: dict[TrackedModel, list[_Snapshot]] = {}
+        self._untouched: dict[tuple[TrackedModel, tuple[str, ...]], Tensor] = {}
 
     def round_starts(self, model: TrackedModel) -> None:
         """Copy the buffers before the step."""
@@ -60,7 +61,11 @@ class Norms(Collector):
             new = _snapshot(norms)
             momentum = _per_layer([norm.momentum for _, norm in norms], new)
             self._note(model, new, "tracked", new.tracked)
-            self._note(model, new, "initial_weight", _initial_weight(momentum, new.tracked))
+            key = (model, new.layers)
+            if key not in self._untouched:
+                self._untouched[key] = _untouched(new)
+            weight = _initial_weight(momentum, new.tracked, self._untouched[key])
+            self._note(model, new, "initial_weight", weight)
             old = before.get((new.layers, new.sizes))
             if old is not None and old.mean.dtype == new.mean.dtype:
                 eps = _per_layer([norm.eps for _, norm in norms], new)
@@ -124,9 +129,20 @@ def _new_weight(momentum: Tensor, updates: Tensor, tracked: Tensor) -> Tensor:
     return torch.where(momentum.isnan(), cumulative, 1 - torch.pow(1 - momentum, updates))
 
 
-def _initial_weight(momentum: Tensor, tracked: Tensor) -> Tensor:
-    untouched = (tracked == 0).double()
-    return torch.where(momentum.isnan(), untouched, torch.pow(1 - momentum, tracked))
+def _untouched(norms: _Snapshot) -> Tensor:
+    """1 for layers whose statistics are the initial 0 and 1, 0 for others.
+
+    Asked once a layer, since it matters only as long as nothing has been counted.
+    """
+    sizes = torch.tensor(norms.sizes, device=norms.mean.device)
+    off = norms.mean.abs() + (norms.var - 1).abs()
+    return (torch.segment_reduce(off, "max", lengths=sizes) == 0).double()
+
+
+def _initial_weight(momentum: Tensor, tracked: Tensor, untouched: Tensor) -> Tensor:
+    """(1 - momentum)^tracked; 0 for statistics loaded without their counter."""
+    weight = torch.where(momentum.isnan(), 0.0, torch.pow(1 - momentum, tracked))
+    return torch.where(tracked == 0, untouched, weight)
 
 
 def _gap(

@@ -23,13 +23,12 @@ def content(run: Run, steps: int, rows: int) -> Json:
     """Everything on the page."""
     points = 2 * steps  # A curve keeps the least and the greatest value of each stretch.
     verdict = story.judged(run)
-    worst = verdict.worst()
     return {
         "title": story.script(run),
         "verdict": {
             "words": story.verdict_words(run),
             "extent": story.extent_words(run),
-            "level": worst.value if worst else "clear" if verdict.evaluated else "unknown",
+            "level": story.level(run),
         },
         "facts": [[*pair] for pair in _facts(run)],
         "findings": [_root(run, root, points) for root in story.roots(verdict)],
@@ -79,6 +78,7 @@ def _finding(run: Run, finding: Finding, points: int) -> dict[str, Json]:
         "measures": [*story.measures(finding)],
         "cause": plain(evidence.cause),
         "fix": "\n".join(plain_lines(evidence.fix)),
+        "fix_is_code": story.is_code(evidence.fix),
         "excluded": [plain(text) for text in evidence.excluded],
         "seen": story.seen(finding),
         "figures": [*evidence_figures(run, finding, points)],

@@ -119,11 +119,21 @@ function copyable(text) {
   return h("div", { class: "fix" }, code, button);
 }
 
+// A sentence whose `backticked` fragments are code.
+function prose(text) {
+  const pieces = text.split(/`([^`]+)`/);
+  return pieces.map((piece, i) => (i % 2 ? h("code", {}, piece) : piece));
+}
+
+function fix(finding) {
+  return finding.fix_is_code ? copyable(finding.fix) : prose(finding.fix);
+}
+
 function parts(finding) {
   const excluded = finding.excluded.map((text) => h("li", {}, text));
   return pairs("parts", [
-    ["Why", finding.cause],
-    ["Fix", finding.fix && copyable(finding.fix)],
+    ["Why", finding.cause && prose(finding.cause)],
+    ["Fix", finding.fix && fix(finding)],
     ["Excluded", excluded.length ? h("ul", {}, excluded) : ""],
     ["Seen", finding.seen],
   ]);
@@ -131,7 +141,7 @@ function parts(finding) {
 
 function body(finding) {
   return [
-    h("p", { class: "message" }, finding.message),
+    h("p", { class: "message" }, prose(finding.message)),
     finding.measures.length
       ? h("ul", { class: "measures" }, finding.measures.map((text) => h("li", {}, text)))
       : null,

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from traindx.facts import PathFacts
 from traindx.findings import Evidence, Severity
 from traindx.records import Point, Site
-from traindx.rules.gradients.depth import DepthProfile, too_shallow, vanishing
+from traindx.rules.gradients.depth import DepthProfile, no_depth, vanishing
 from traindx.rules.rule import rule
 from traindx.run import Run
 
 
 def no_path_known(run: Run) -> str:
-    """Why the rule does not apply: too few layers, or no backward path was walked."""
+    """Why the rule does not apply: depth cannot be judged, or no backward path was walked."""
     params = (param for model in run.models.values() for param in model.params)
     walked = any(param.path is not None for param in params)
-    return too_shallow(run) or ("" if walked else "the backward graph was not walked")
+    return no_depth(run) or ("" if walked else "the backward graph was not walked")
 
 
 @rule(
@@ -40,11 +40,12 @@ def sigmoid_chain(
     their random start.
 
     ## How it is measured
-    By a proof and a measurement together. The proof: of all paths in the autograd graph from the
-    loss to the layer's weight the one with the largest bound passes at least `sigmoids` sigmoids
-    and no normalization, and 0.25 per sigmoid times the spectral norm of each weight matrix on
-    it is below 10^`log10_bound`. The measurement: gradients vanish along the depth as in G001,
-    now, at three measured steps in a row.
+    By a proof and a measurement together. The proof: every path in the autograd graph from the
+    loss to the layer's weight passes at least `sigmoids` sigmoids, and the gradient that arrives
+    there is at most 10^`log10_bound` of the loss's: 0.25 per sigmoid times the spectral norm of
+    each weight matrix on a path, summed over all paths, since the gradients of a fan-out add up.
+    The measurement: gradients vanish along the depth as in G001, now, at three measured steps in
+    a row. The two are not compared: a weight's own gradient also grows with the layer's input.
 
     ## How to fix
     Use ReLU or GELU between the layers and initialize for it
@@ -52,9 +53,11 @@ def sigmoid_chain(
     probability at the output. Skip connections or a normalization before each sigmoid help, too.
 
     ## False alarms
-    Counting modules would blame gates of an LSTM, attention gates and a single output sigmoid;
-    the path of least resistance goes around them (a skip connection, the cell state). A chain whose
-    weights are large enough, or a net that has learned all the same, is not reported.
+    Counting modules would blame gates of an LSTM, attention gates and a single output sigmoid; a
+    path goes around them (a skip connection, the cell state). A chain whose weights are large
+    enough, or a net that has learned all the same, is not reported. An operation without a known
+    bound on any path (a normalization, dropout's product, a division, a sigmoid written by hand, a
+    squared loss) leaves this rule silent and G001 to tell.
 
     ## References
     Hochreiter (1991). Glorot & Bengio (AISTATS 2010), section 3. He et al., "Delving deep into
@@ -83,10 +86,10 @@ def _evidence(profile: DepthProfile, path: PathFacts, log10_bound: float) -> Evi
     return Evidence(
         site=Site(profile.model, first.module),
         step=profile.step,
-        message=f"{path.sigmoids} sigmoids stand between the loss and `{first.fqn}`: at most "
-        f"10^{bound:.1f} of the gradient comes through (0.25^{path.sigmoids} times the spectral "
-        f"norms; threshold 10^{log10_bound:g}), and the measured ratio of its gradient to the "
-        f"last layer's is {profile.ratio:.2g}",
+        message=f"every way from the loss back to `{first.fqn}` passes {path.sigmoids} sigmoids or "
+        f"more, and at most 10^{bound:.1f} of the loss's gradient arrives there (0.25 per sigmoid "
+        f"times the spectral norms; threshold 10^{log10_bound:g}); measured, the gradient RMS is "
+        f"{profile.rms[0]:.2g} at this weight and {profile.rms[-1]:.2g} at the last layer's",
         numbers={
             "sigmoids": path.sigmoids,
             "log10_bound": bound,

@@ -89,11 +89,15 @@ def no_gradient_parameter(run: Run, *, steps: float = 50) -> Iterator[Evidence]:
     be trained, set `requires_grad_(False)` or leave it out of the optimizer.
 
     ## False alarms
-    Frozen parameters, embeddings of which a batch touches few rows, adapters that are 0 in the
-    first step (LoRA) and parameters trained at every other step have a gradient at some measured
-    step. A bias before a normalization has a tiny one. A layer whose units are all dead from the
-    start has exact zeros: it is a warning that says so, not an error, since no graph is cut. An
-    auxiliary head that is called in the middle of the network and not used looks like a cut.
+    Frozen parameters are left out. Embeddings of which a batch touches few rows and adapters that
+    are 0 in the first step (LoRA) have a gradient at some measured step. So has a parameter that is
+    trained at every k-th step only: for k up to 10 among the first ten steps, which are all
+    measured; for a larger k in the long run, since later measured steps fall at irregular places,
+    but the finding may stand until then. With `--every N` a k that has a factor in common with N
+    may never be met. A bias before a normalization has a tiny one. A layer whose units are all dead
+    from the start has exact zeros: it is a warning that says so, not an error, since no graph is
+    cut. An auxiliary head that is called in the middle of the network and not used looks like a
+    cut.
 
     ## References
     PyTorch documentation, "Autograd mechanics", on `requires_grad` and `no_grad`, and

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from traindx.findings import Evidence, Severity
 from traindx.records import Point, Site
-from traindx.rules.gradients.depth import DepthProfile, too_shallow, vanishing
+from traindx.rules.gradients.depth import LEAST_SLOPE, DepthProfile, no_depth, vanishing
 from traindx.rules.rule import rule
 from traindx.run import Run
 
@@ -16,12 +16,17 @@ from traindx.run import Run
     severity=Severity.ERROR,
     reads=("grad.rms",),
     hits=3,
-    applies=too_shallow,
+    applies=no_depth,
     explained_by=("F005",),
     remedies=("use-relu-he",),
 )
 def vanishing_depth(
-    run: Run, *, slope: float = 0.3, ratio: float = 1e-3, loss: float = 0.05
+    run: Run,
+    *,
+    slope: float = 0.3,
+    ratio: float = 1e-3,
+    vanished: float = 1e-6,
+    loss: float = 0.05,
 ) -> Iterator[Evidence]:
     """The gradient shrinks layer by layer until the first layers hardly move.
 
@@ -34,9 +39,11 @@ def vanishing_depth(
     On the RMS of the gradient (so that the size of a layer does not matter) of at least 4 weight
     matrices of one module kind in one model, in the order of their first call. Against that
     order, log10 of it must rise by at least `slope` decades per layer by least squares, and the
-    first over the last must be below `ratio`, at three measured steps in a row. An exact zero
-    counts as the least positive float32. Silent once the loss is at `loss` of its first value
-    or below: the model has learned all the same.
+    first over the last must be below `ratio`, at three measured steps in a row. In a deep net a
+    slow decay adds up: below `vanished` any slope of more than 0.05 decades per layer is enough.
+    An exact zero counts as the least positive float32, and of several in front only the last one
+    enters the slope. Silent once the loss is at `loss` of its first value or below: the model has
+    learned all the same. Not evaluated where no gradient is finite.
 
     ## How to fix
     Use ReLU or GELU in place of sigmoid or tanh, with the initialization that suits them
@@ -57,11 +64,14 @@ def vanishing_depth(
     Part 3".
     """
     for model in run.models.values():
-        for profile in vanishing(run, model, slope=slope, ratio=ratio, loss=loss):
-            yield _evidence(profile, slope, ratio)
+        profiles = vanishing(run, model, slope=slope, ratio=ratio, vanished=vanished, loss=loss)
+        for profile in profiles:
+            steep = profile.ratio < ratio and profile.slope >= slope
+            thresholds = (ratio, slope) if steep else (vanished, LEAST_SLOPE)
+            yield _evidence(profile, *thresholds)
 
 
-def _evidence(profile: DepthProfile, slope: float, ratio: float) -> Evidence:
+def _evidence(profile: DepthProfile, ratio: float, slope: float) -> Evidence:
     first, last, layers = profile.params[0], profile.params[-1], len(profile.params)
     return Evidence(
         site=Site(profile.model, first.module),

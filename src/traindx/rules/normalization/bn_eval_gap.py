@@ -9,7 +9,8 @@ from traindx.findings import Evidence, Severity
 from traindx.records import Site
 from traindx.rules.normalization.running import (
     RECENT,
-    excess_gap,
+    Gap,
+    gap_of,
     never_evaluated,
     normalizes_by_batch,
     running_norms,
@@ -42,27 +43,32 @@ def bn_eval_gap(
 
     ## How it is measured
     Per layer, as the RMS over channels of how far the normalized batch moves, in its own standard
-    deviations, if the running statistics replace the batch's; the noise of sampling a batch
-    (1.5/batch size of the square) is taken off. Before the model's last evaluation pass in eval
-    mode (or at the end of its training, if that came later) the median over the last `window`
-    measured steps must exceed `gap`, and so must that over the last 3; above `error_gap` it is an
-    error. Steps at which the initial statistics still weigh more than 5 % do not count: that gap
-    is N002's. Layers that train in eval mode are left out. One finding a model, at its first such
-    layer.
+    deviations, if the running statistics replace the batch's. Before the model's last evaluation
+    pass in eval mode (or at the end of its training, if that came later) the median over the last
+    `window` measured steps must exceed `gap` beyond the noise of sampling a batch, and so must that
+    over the last 3; above `error_gap` it is an error. The finding tells the median as measured, and
+    the noise beside it. The square of the noise is 1.5/N, N the independent samples in a batch:
+    its size B, or sqrt(B n) where the layer's output shows that it averages n elements a channel
+    (the positions of images are neither independent nor all alike). Steps at which the initial
+    statistics still weigh more than 5 % do not count: that gap is N002's. Layers that train in eval
+    mode are left out. With several training passes in one step the batch's statistics are the mean
+    over these passes. One finding a model, at its first such layer.
 
     ## How to fix
     Estimate the statistics again before evaluating: run some hundred training batches through the
     model in train mode without gradient, with `momentum=None` after `reset_running_stats()`. If
     that closes the gap for good, raise `momentum`; if it comes back, the batches differ from each
-    other: shuffle them, keep unlike domains (real and generated) in separate forward passes or
-    layers, or use GroupNorm.
+    other: shuffle them, mix unlike domains (real and generated) in every batch, give each domain
+    normalization layers of its own, or use GroupNorm.
 
     ## False alarms
     A few batches that differ from the rest do not move the median, and a gap of the first steps
     that has closed since is not there any more. Small batches scatter by their size, which is
-    taken off. Dropout does not enter: both statistics are of the same
-    training pass. A model whose weights move fast (a high learning rate) leaves its running
-    statistics behind for as long as it does; that gap is real, and closes as it settles.
+    taken off. Dropout does not enter: both statistics are of the same training pass. A model whose
+    weights move fast (a high learning rate) leaves its running statistics behind for as long as it
+    does; that gap is real, and closes as it settles. Not seen: domains in separate forward passes
+    of one step are averaged, so that a layer whose running statistics fit none of them may have no
+    gap to their mean.
 
     ## References
     Ioffe & Szegedy, "Batch Normalization" (ICML 2015), section 3.1. Ioffe, "Batch
@@ -71,26 +77,27 @@ def bn_eval_gap(
     """
     for model in run.models.values():
         gaps = _gaps(run, model, int(window))
-        far = {fqn: value for fqn, (value, _) in gaps.items() if value > gap}
+        far = {fqn: found for fqn, (found, _) in gaps.items() if found.excess > gap}
         if far:
             step = next(gaps[fqn][1] for fqn in far)
-            severity = Severity.ERROR if max(far.values()) > error_gap else Severity.WARNING
-            yield _evidence(model, far, step, severity, (gap, window))
+            worst = max(found.excess for found in far.values())
+            severity = Severity.ERROR if worst > error_gap else Severity.WARNING
+            yield _evidence(model, far, step, severity, gap)
 
 
-def _gaps(run: Run, model: ModelFacts, window: int) -> dict[str, tuple[float, int]]:
+def _gaps(run: Run, model: ModelFacts, window: int) -> dict[str, tuple[Gap, int]]:
     """Of each layer whose statistics were used, by fqn: its gap, and the step of that use."""
-    found: dict[str, tuple[float, int]] = {}
+    found: dict[str, tuple[Gap, int]] = {}
     for norm in running_norms(model):
         site = Site(model.name, norm.fqn)
         series = run.at("norm.running_gap", site)
         step = used_at(run, series) if series else None
         if step is not None and normalizes_by_batch(run, site):
             settled = _settled(run, site, before=step, window=window)
-            lasting, measured = excess_gap(run, site, before=step, window=settled)
-            present, _ = excess_gap(run, site, before=step, window=RECENT)
-            if measured >= RECENT:
-                found[norm.fqn] = min(lasting, present), step
+            lasting = gap_of(run, model, norm, before=step, window=settled)
+            present = gap_of(run, model, norm, before=step, window=RECENT)
+            if lasting.steps >= RECENT:
+                found[norm.fqn] = min(lasting, present, key=lambda gap: gap.excess), step
     return found
 
 
@@ -106,21 +113,22 @@ def _settled(run: Run, site: Site, *, before: int, window: int) -> int:
 
 def _evidence(
     model: ModelFacts,
-    far: dict[str, float],
+    far: dict[str, Gap],
     step: int,
     severity: Severity,
-    thresholds: tuple[float, float],
+    threshold: float,
 ) -> Evidence:
-    gap, window = thresholds
     norms = len(running_norms(model))
-    first, worst = next(iter(far)), max(far, key=lambda fqn: far[fqn])
+    first, worst = next(iter(far)), max(far, key=lambda fqn: far[fqn].excess)
+    gap = far[worst]
     return Evidence(
         site=Site(model.name, first),
         step=step,
         message=f"in eval mode {len(far)} of {norms} normalization layers are off by more than "
-        f"{gap:g} standard deviations, `{worst}` by {far[worst]:.2f} (median of up to "
-        f"{window:g} measured steps before)",
-        numbers={"gap": far[worst], "layers": len(far)},
+        f"{threshold:g} standard deviations beyond the noise of sampling a batch, `{worst}` by "
+        f"{gap.measured:.2f} with a noise of {gap.noise:.2f} (median of {gap.steps} measured steps "
+        f"before)",
+        numbers={"gap": gap.measured, "noise": gap.noise, "layers": len(far)},
         cause="The running statistics are not those of the batches seen in training.",
         fix=f"""\
 # Before evaluating, estimate the statistics again from 100 training batches or more:

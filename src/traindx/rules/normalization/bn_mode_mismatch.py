@@ -57,8 +57,9 @@ def _left_in_eval(layer: _Layer) -> bool:
 
 
 def _never_estimated(layer: _Layer) -> bool:
-    never_updated = layer.last("norm.tracked") == 0
-    return layer.flags.last == 0 and never_updated and not _is_frozen(layer)
+    # Old checkpoints bring statistics without their counter: those have lost the initial ones.
+    initial = layer.last("norm.tracked") == 0 and layer.last("norm.initial_weight") == 1
+    return layer.flags.last == 0 and initial and not _is_frozen(layer)
 
 
 def _never_moves(layer: _Layer) -> bool:
@@ -121,9 +122,10 @@ def bn_mode_mismatch(run: Run, *, steps: float = 20) -> Iterator[Evidence]:
     ## How it is measured
     On the `training` flags in the training forward passes, over at least `steps` steps up to the
     last measured one. Any of: the model and its layers train in eval mode although they began in
-    train mode; the layers have been in eval mode from the start although no batch ever updated
-    their statistics; the layers are in train mode and update their statistics, but with
-    `momentum=0`, so that they never change. One finding a model, at its first such layer.
+    train mode; the layers have been in eval mode from the start although their statistics are still
+    the initial ones, which no batch ever updated; the layers are in train mode and update their
+    statistics, but with `momentum=0`, so that they never change. One finding a model, at its first
+    such layer.
 
     ## How to fix
     Call `model.train()` before training and again after each evaluation. `momentum` is the weight
@@ -132,9 +134,9 @@ def bn_mode_mismatch(run: Run, *, steps: float = 20) -> Iterator[Evidence]:
     ## False alarms
     Pretrained layers kept in eval mode from the start are deliberate and have updates behind them.
     Layers frozen later on purpose leave the model itself in train mode. Layers whose own weights
-    are all frozen belong to a frozen backbone, whose statistics may come from a file that does not
-    count updates. Finetuning a whole model in eval mode after training it in train mode is a known
-    recipe, and is reported.
+    are all frozen belong to a frozen backbone. Statistics from a file that does not count updates
+    are known by their values. Finetuning a whole model in eval mode after training it in train mode
+    is a known recipe, and is reported.
 
     ## References
     Ioffe & Szegedy, "Batch Normalization" (ICML 2015), section 3.1. PyTorch documentation,

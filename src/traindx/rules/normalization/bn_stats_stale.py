@@ -11,7 +11,8 @@ from traindx.findings import Evidence, Severity
 from traindx.records import Site
 from traindx.rules.normalization.running import (
     RECENT,
-    excess_gap,
+    Gap,
+    gap_of,
     never_evaluated,
     normalizes_by_batch,
     running_norms,
@@ -32,7 +33,7 @@ class _Stale:
     used_at: int
     weight: float
     updates: float
-    gap: float
+    gap: Gap
 
 
 @rule(
@@ -58,9 +59,11 @@ def bn_stats_stale(
     At the last evaluation pass in eval mode after training began, or at the end of training if
     that went on after it: the initial statistics must weigh more than `initial_weight` (exact
     arithmetic), and the normalized batch must move by more than `gap` standard deviations (RMS
-    over channels) if the running statistics replace the batch's own, after the noise of sampling
-    the batch (1.5/batch size of the square) is taken off. Updates since the last measured step
-    count, too. One finding a model, at its first such layer.
+    over channels) if the running statistics replace the batch's own, beyond the noise of sampling
+    the batch. The finding tells that move as measured, and the noise beside it, whose square is
+    1.5/N: N is the batch size B, or sqrt(B n) where the layer's output shows that it averages n
+    elements a channel. Updates since the last measured step count, too. One finding a model, at its
+    first such layer.
 
     ## How to fix
     Raise `momentum`, or run enough batches through the model in train mode without gradient before
@@ -81,7 +84,9 @@ def bn_stats_stale(
     for model in run.models.values():
         norms = running_norms(model)
         looked_at = [_look_at(run, model, norm) for norm in norms]
-        stale = [it for it in looked_at if it and it.weight > initial_weight and it.gap > gap]
+        stale = [
+            it for it in looked_at if it and it.weight > initial_weight and it.gap.excess > gap
+        ]
         if stale:
             yield _evidence(model, stale, len(norms), initial_weight, gap)
 
@@ -95,7 +100,7 @@ def _look_at(run: Run, model: ModelFacts, norm: ModuleFacts) -> _Stale | None:
     step = used_at(run, weights)
     if step is None:
         return None
-    gap, _ = excess_gap(run, site, before=step, window=RECENT)
+    gap = gap_of(run, model, norm, before=step, window=RECENT)
     weight, seen = weights.before(step, 1)[-1], updates.before(step, 1)[-1]
     unseen = _updates_not_measured(run, updates, step)
     # (1 - momentum)^seen, carried on to the updates between the last measured step and the use.
@@ -115,18 +120,20 @@ def _updates_not_measured(run: Run, tracked: Series, used_at: int) -> float:
 def _evidence(
     model: ModelFacts, stale: list[_Stale], norms: int, initial_weight: float, gap: float
 ) -> Evidence:
-    first, worst = stale[0], max(stale, key=lambda it: it.gap)
+    first, worst = stale[0], max(stale, key=lambda it: it.gap.excess)
     return Evidence(
         site=Site(model.name, first.norm.fqn),
         step=first.used_at,
         message=f"after {first.updates:.0f} updates the initial running statistics still weigh "
         f"{first.weight:.0%} (threshold {initial_weight:.0%}) in {len(stale)} of {norms} "
-        f"normalization layers, and in eval mode `{worst.norm.fqn}` is off by {worst.gap:.2f} "
-        f"standard deviations (threshold {gap:g})",
+        f"normalization layers, and in eval mode `{worst.norm.fqn}` is off by "
+        f"{worst.gap.measured:.2f} standard deviations, with a noise of {worst.gap.noise:.2f} "
+        f"(threshold {gap:g} beyond it)",
         numbers={
             "initial_weight": first.weight,
             "updates": first.updates,
-            "gap": worst.gap,
+            "gap": worst.gap.measured,
+            "noise": worst.gap.noise,
             "layers": len(stale),
             "momentum_needed": _momentum_needed(first.updates),
         },

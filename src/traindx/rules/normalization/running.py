@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import median
 
 from traindx.facts import ModelFacts, ModuleFacts
@@ -33,7 +35,7 @@ def never_evaluated(run: Run) -> str:
     """Why rules on evaluation do not apply: no running statistics, or never used so far."""
     passes = run.events(EventKind.EVALUATION)
     used = any(event.step > 0 and not event.detail.get("training") for event in passes)
-    missing = "no evaluation pass in eval mode after training began"
+    missing = "no evaluation pass in eval mode was seen after training began"
     return no_running_norm(run) or ("" if used else missing)
 
 
@@ -57,22 +59,54 @@ def normalizes_by_batch(run: Run, site: Site) -> bool:
     return flags is None or flags.last == 1
 
 
-def excess_gap(run: Run, site: Site, *, before: int, window: int) -> tuple[float, int]:
-    """How far running statistics lie from the batches', beyond the noise of sampling a batch.
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """How far running statistics lie from the batches', in standard deviations.
 
-    A batch of B samples estimates the mean with variance 1/B and, in units of the standard
-    deviation, the scale with 1/(2B): together 1.5/B of the squared gap is noise.
-
-    Returns:
-        The median over the last `window` measured steps before step `before` in standard
-        deviations, and over how many of them it was taken.
+    Attributes:
+        measured: The median of what was measured.
+        noise: What sampling a batch contributes to it, root mean square.
+        steps: Measured steps it is the median of.
     """
-    series = run.at("norm.running_gap", site)
-    measured = series.before(before, window) if series else ()
+
+    measured: float = 0.0
+    noise: float = 0.0
+    steps: int = 0
+
+    @property
+    def excess(self) -> float:
+        """What noise does not explain: independent deviations add up as squares."""
+        return math.sqrt(max(0.0, self.measured**2 - self.noise**2))
+
+
+def gap_of(run: Run, model: ModelFacts, norm: ModuleFacts, *, before: int, window: int) -> Gap:
+    """The gap of a layer over the last `window` measured steps before step `before`."""
+    site = Site(model.name, norm.fqn)
+    measured = _recent(run, "norm.running_gap", site, before, window)
     gaps = [gap for gap in measured if not math.isnan(gap)]
     if not gaps:
-        return 0.0, 0
-    batches = run.at("batch.size", Site(site.model))
-    sizes = batches.before(before, window) if batches else ()
-    noise = 1.5 / median(sizes) if sizes else 0.0
-    return math.sqrt(max(0.0, median(gaps) ** 2 - noise)), len(gaps)
+        return Gap()
+    samples = _samples(run, site, norm, before, window)
+    return Gap(median(gaps), math.sqrt(1.5 / samples) if samples else 0.0, len(gaps))
+
+
+def _samples(run: Run, site: Site, norm: ModuleFacts, before: int, window: int) -> float:
+    """As how many independent samples a batch estimates the layer's statistics; 0 if unknown.
+
+    N samples estimate the mean with variance 1/N and, in units of the standard deviation, the scale
+    with 1/(2N): together 1.5/N of the squared gap is noise. A layer that averages n elements a
+    channel, the positions of a batch of B images, has between B (positions fully correlated) and n
+    (independent) of them; their geometric mean is the cautious middle.
+    """
+    batches = _recent(run, "batch.size", Site(site.model), before, window)
+    batch = median(batches) if batches else 0.0
+    counts = _recent(run, "output.count", site, before, window)
+    features = norm.options.get("num_features")
+    if not counts or not isinstance(features, int) or not features:
+        return batch
+    return max(batch, math.sqrt(batch * median(counts) / features))
+
+
+def _recent(run: Run, quantity: str, site: Site, before: int, window: int) -> Sequence[float]:
+    series = run.at(quantity, site)
+    return series.before(before, window) if series else ()
