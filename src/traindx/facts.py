@@ -20,7 +20,7 @@ class ModuleFacts:
         kind: Class name, such as `BatchNorm2d`.
         order: Position of its first call in the forward pass; None if it was never seen called.
         calls: Calls per forward pass on the step described; 0 if it was never seen called.
-        options: Constructor settings that matter to a rule (`eps`, `momentum`, `p`, …).
+        options: Constructor settings worth noting (`eps`, `momentum`, `p`, …).
     """
 
     fqn: str

@@ -66,7 +66,7 @@ _STATISTICS: dict[str, tuple[str, Callable[[TensorStats], float]]] = {
 }
 _SCALARS = (
     Quantity("loss", "as the user's", "The mean of the scalars given to backward in the step."),
-    Quantity("lr", "1", "Learning rate of the optimizer's first group with parameters."),
+    Quantity("lr", "1", "Learning rate of the optimizer's first group."),
     Quantity("step.seconds", "seconds", "Wall time from the end of the last step to this one's."),
     Quantity("batch.size", "samples", "First dimension of the model's first tensor argument."),
     Quantity("backwards", "1", "Backward passes in the step."),

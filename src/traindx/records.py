@@ -1,7 +1,8 @@
 """The narrow waist: the frozen items that capture writes and everything else reads.
 
 A step is one optimizer step, counted from 0; optimizers that take turns (a GAN's two) share one
-step number. Preflight writes as step -1. Every item is plain data: no tensor passes this line.
+step number. What comes before training has step -1. Every item is plain data: no tensor passes
+this line.
 """
 
 from __future__ import annotations
@@ -162,7 +163,7 @@ Item = Record | Scalar | Event | Description
 
 
 class Sink(Protocol):
-    """Where items go: the store, the rule engine, an exporter, the live page."""
+    """Where items go: the store and the rule engine."""
 
     def write(self, items: Sequence[Item]) -> None:
         """Take items, in order of step."""

@@ -312,7 +312,7 @@ class Run:
         return dict(zip(steps, stats, strict=True))
 
     def loss_fraction(self, model: str) -> float:
-        """Last loss that reaches `model` over its first; NaN if none is known."""
+        """Mean of the last 10 losses that reach `model` over the first; NaN if none is known."""
         for series in self.series("loss"):
             if model in series.site.model.split("+") and len(series) and series.first:
                 recent = series.tail(10)

@@ -112,7 +112,6 @@ def test_a_change_of_the_ladder_is_an_event_of_the_run():
             train(net, steps=1, optimizer=optimizer)
     (change, *_) = recording.run.events(EventKind.CADENCE)
     assert change.step >= 200
-    assert recording.header["every"] > 16
     assert "budget of 3%" in str(change.detail["reason"])
     assert recording.header["overhead_fraction"] > 0.03
 

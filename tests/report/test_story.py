@@ -114,7 +114,7 @@ def test_a_clean_run_is_clear_and_one_without_steps_is_not() -> None:
 
 def _costing(steps: int, ended: dict[str, float], *, asked: int | None = None) -> str:
     started = Event(-1, EventKind.STARTED, detail={"every": asked})
-    end = Event(steps, EventKind.ENDED, detail={"steps": steps, "every": 32, **ended})
+    end = Event(steps, EventKind.ENDED, detail={"steps": steps, **ended})
     return story.cost(Run([started, end]))
 
 

@@ -1,1 +1,1 @@
-"""Measuring inside a training run: the only part, with `stats`, that knows torch."""
+"""Measuring inside a training run."""

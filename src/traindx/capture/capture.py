@@ -142,7 +142,6 @@ class Capture:
             "overhead_fraction": self._cadence.fraction,
             "sink_seconds": round(self._journal.seconds, 4),
             "seconds": round(self._clock() - self._started, 4),
-            "every": self._cadence.every,
         }
 
     @guarded

@@ -18,28 +18,23 @@ _OPTIONS = (
 )  # fmt: skip
 
 
-def describe(
-    model: TrackedModel, holders: dict[int, tuple[str, ...]], tracked: dict[str, int]
-) -> ModelFacts:
+def describe(model: TrackedModel, holders: dict[int, tuple[str, ...]]) -> ModelFacts:
     """A model as it stands.
 
     Args:
         model: The model.
         holders: Names of the optimizers that hold each parameter, by id.
-        tracked: `num_batches_tracked` by fqn, as first seen.
     """
     return ModelFacts(
         model.name,
         model.kind,
-        tuple(_module(model, fqn, module, tracked) for fqn, module in model.modules()),
+        tuple(_module(model, fqn, module) for fqn, module in model.modules()),
         tuple(_param(model, fqn, param, holders) for fqn, param in model.parameters()),
         model.compiled,
     )
 
 
-def _module(
-    model: TrackedModel, fqn: str, module: nn.Module, tracked: dict[str, int]
-) -> ModuleFacts:
+def _module(model: TrackedModel, fqn: str, module: nn.Module) -> ModuleFacts:
     options: dict[str, Json] = {
         name: plain
         for name in _OPTIONS
@@ -47,8 +42,6 @@ def _module(
     }
     if hasattr(module, "momentum"):
         options["momentum"] = _plain(module.momentum)  # None means a cumulative average
-    if fqn in tracked:
-        options["num_batches_tracked"] = tracked[fqn]
     return ModuleFacts(
         fqn, type(module).__name__, model.order.get(fqn), model.calls.get(fqn, 0), options
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from traindx.capture.collectors.norms import tracking_norms
 from traindx.capture.describe import describe
 from traindx.capture.models import LooseParameters, Models, TrackedModel
 from traindx.capture.optimizers import Optimizers, TrackedOptimizer
@@ -23,7 +22,6 @@ class Inventory:
         self._losses: dict[str, LossFacts] = {}
         self._written: dict[str, Facts] = {}
         self._parts: dict[str, list[tuple[int, bool]]] = {}
-        self._counts: dict[str, dict[str, int]] = {}
 
     def add_loss(self, facts: LossFacts) -> None:
         """Note what went into a loss."""
@@ -36,8 +34,7 @@ class Inventory:
             facts[f"optimizer {tracked.name}"] = self._optimizer(tracked)
         for model in self._models.confirmed():
             if self._rebuilt(model) or step < _SETTLING:
-                counts = self._first_counts(model)
-                facts[f"model {model.name}"] = describe(model, self._holders(), counts)
+                facts[f"model {model.name}"] = describe(model, self._holders())
         news = [value for key, value in facts.items() if self._written.get(key) != value]
         self._written.update(facts)
         return news
@@ -56,16 +53,6 @@ class Inventory:
             for param in tracked.params():
                 holders[id(param)] = (*holders.get(id(param), ()), tracked.name)
         return holders
-
-    def _first_counts(self, model: TrackedModel) -> dict[str, int]:
-        """`num_batches_tracked` of each norm as first seen."""
-        if model.name not in self._counts:
-            self._counts[model.name] = {
-                fqn: int(norm.num_batches_tracked)
-                for fqn, norm in tracking_norms(model)
-                if norm.num_batches_tracked is not None
-            }
-        return self._counts[model.name]
 
     def _optimizer(self, tracked: TrackedOptimizer) -> Facts:
         # Before its third step other optimizers, which hold the rest, may not have stepped yet.

@@ -66,7 +66,3 @@ def main() -> None:
 
 def _silent(*_error: object) -> None:
     """An excepthook that says nothing."""
-
-
-if __name__ == "__main__":
-    main()

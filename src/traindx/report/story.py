@@ -196,15 +196,9 @@ def cost(run: Run) -> str:
         parts.append(f"saving and judging took {100 * sinks / seconds:.1f} % of the whole time")
     if not parts:
         return ""
-    exempt = run.steps < EXEMPT_STEPS and not _every_is_given(run)
+    exempt = run.steps < EXEMPT_STEPS and run.header.get("every") is None
     budget = f" (runs under {EXEMPT_STEPS} steps are exempt from the budget)" if exempt else ""
     return f"{', '.join(parts)}; listening at every step not included{budget}"
-
-
-def _every_is_given(run: Run) -> bool:
-    """Whether the interval of measured steps was fixed, so that there is no budget."""
-    # The header ends with the interval in force; what was asked for stands in the first event.
-    return any(e.detail.get("every") is not None for e in run.events(EventKind.STARTED))
 
 
 def _header_number(run: Run, name: str) -> float | None:

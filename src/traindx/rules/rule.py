@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from traindx.findings import Evidence, Severity
@@ -75,10 +75,6 @@ class Rule:
         """The text under `## title` of its page, empty if there is none."""
         _, found, rest = self.page.partition(f"## {title}\n")
         return rest.partition("\n## ")[0].strip() if found else ""
-
-    def with_check(self, check: Check) -> Rule:
-        """The same rule with another function, for tests."""
-        return replace(self, check=check)
 
 
 def rule(

@@ -1,6 +1,6 @@
 """What is measured: a file a collector, each saying where to tap.
 
-A collector never decides and never reads a device; the recorder computes and copies.
+A collector decides nothing and reads no device; what it computes stays there.
 """
 
 from __future__ import annotations
