@@ -60,10 +60,20 @@ _STATISTICS: dict[str, tuple[str, Callable[[TensorStats], float]]] = {
     "l2": ("Euclidean norm", _l2),
     "min": ("Least element", lambda stats: stats.min),
     "max": ("Greatest element", lambda stats: stats.max),
-    "zero_fraction": ("Fraction of exact zeros in a sample", _zero_fraction),
+    "zero_fraction": (
+        "Fraction of exact zeros in a sample, taken of outputs",
+        _zero_fraction,
+    ),
     "count": ("Number of elements", lambda stats: float(stats.count)),
     "nonfinite": ("Number of NaN and infinite elements", lambda stats: float(stats.nonfinite)),
 }
+_PURE_NUMBERS = {"zero_fraction", "count", "nonfinite"}
+
+
+def _unit(statistic: str) -> str:
+    return "1" if statistic in _PURE_NUMBERS else "as the tensor's"
+
+
 _SCALARS = (
     Quantity("loss", "as the user's", "The mean of the scalars given to backward in the step."),
     Quantity("lr", "1", "Learning rate of the optimizer's first group."),
@@ -118,7 +128,7 @@ QUANTITIES: dict[str, Quantity] = {
     quantity.name: quantity
     for quantity in (
         *(
-            Quantity(f"{point}.{name}", "as the tensor's", f"{words} of {what}.", point, derive)
+            Quantity(f"{point}.{name}", _unit(name), f"{words} of {what}.", point, derive)
             for point, what in _POINTS.items()
             for name, (words, derive) in _STATISTICS.items()
         ),

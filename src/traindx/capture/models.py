@@ -6,12 +6,12 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import cast
 
 from torch import Tensor, nn
 
-from traindx.capture.owners import Owners, name_in_frames
+from traindx.capture.owners import Owners, name_in_frames, unique
 from traindx.facts import PathFacts
 
 _COMPILED_PREFIX = "_orig_mod."
@@ -115,7 +115,7 @@ class LooseParameters(TrackedModel):
     def adopt(self, param: Tensor, frame: types.FrameType | None) -> None:
         """Take a parameter, named by its variable where there is one."""
         name = name_in_frames(param, frame) or f"tensor{len(self._params)}"
-        self._params[_unique(name, self._params)] = weakref.ref(param)
+        self._params[unique(name, self._params)] = weakref.ref(param)
 
     def modules(self) -> Iterator[tuple[str, nn.Module]]:
         """It has none."""
@@ -135,7 +135,7 @@ class Models:
         self._owners = owners
         self._by_root: dict[int, TrackedModel] = {}
         self._of_module: dict[int, tuple[weakref.ref[nn.Module], TrackedModel | None]] = {}
-        self._names: dict[str, None] = {}
+        self._names: set[str] = set()
         self._loose: LooseParameters | None = None
 
     def __iter__(self) -> Iterator[TrackedModel]:
@@ -176,8 +176,8 @@ class Models:
         inner = _unwrapped(root)
         self._absorb(root)
         name = name or name_in_frames(inner, frame) or type(inner).__name__
-        name = _unique(name, self._names)
-        self._names[name] = None
+        name = unique(name, self._names)
+        self._names.add(name)
         model = self._by_root[id(root)] = TrackedModel(root, name)
         return model
 
@@ -202,7 +202,7 @@ class Models:
             key: known for key, known in self._of_module.items() if known[1] is not model
         }
         if not model.confirmed:  # nothing was written under its name
-            self._names.pop(model.name, None)
+            self._names.discard(model.name)
 
     def places(
         self, params: list[Tensor], frame: types.FrameType | None
@@ -267,12 +267,3 @@ def is_compiled(module: nn.Module) -> bool:
         return True
     dynamo = sys.modules.get("torch._dynamo.eval_frame")  # never imported for the question alone
     return dynamo is not None and isinstance(module, dynamo.OptimizedModule)
-
-
-def _unique(name: str, taken: Mapping[str, object]) -> str:
-    """`name`, or `name#2`, `name#3`, … when it is taken."""
-    number, unique = 1, name
-    while unique in taken:
-        number += 1
-        unique = f"{name}#{number}"
-    return unique

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.optim.optimizer import Optimizer
 
 from traindx.capture.manual import few_entries
+from traindx.capture.owners import unique
 from traindx.facts import Json, OptimizerFacts
 from traindx.records import Scalar, Site
 
@@ -175,19 +176,10 @@ class Optimizers:
         """What is kept of an optimizer."""
         known = self._tracked.get(id(optimizer))
         if known is None or known.optimizer is not optimizer:
-            known = self._tracked[id(optimizer)] = TrackedOptimizer(
-                optimizer, self._name(optimizer)
-            )
+            name = unique(type(optimizer).__name__, self._names)
+            self._names.add(name)
+            known = self._tracked[id(optimizer)] = TrackedOptimizer(optimizer, name)
         return known
-
-    def _name(self, optimizer: Optimizer) -> str:
-        kind = type(optimizer).__name__
-        number, name = 1, kind
-        while name in self._names:
-            number += 1
-            name = f"{kind}#{number}"
-        self._names.add(name)
-        return name
 
     def held(self) -> set[int]:
         """Ids of the parameters that some living optimizer holds."""

@@ -10,7 +10,7 @@ import inspect
 import sys
 import types
 import weakref
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from torch import Tensor, nn
 
@@ -112,3 +112,12 @@ def _attributes(variables: dict[str, object]) -> dict[str, object]:
 
 def _names(variables: dict[str, object], value: object) -> Iterator[str]:
     return (name for name, held in list(variables.items()) if held is value)
+
+
+def unique(name: str, taken: Container[str]) -> str:
+    """`name`, or `name#2`, `name#3`, … when it is taken."""
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name}#{number}"
+    return free

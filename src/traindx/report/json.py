@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 
 from traindx import __version__
@@ -12,6 +11,7 @@ from traindx.findings import Finding
 from traindx.records import EventKind
 from traindx.report.story import judged
 from traindx.run import Run
+from traindx.store.codec import number
 
 SCHEMA = 1
 
@@ -103,8 +103,8 @@ def _sorted(numbers: Mapping[str, float]) -> dict[str, Json]:
 def _finite(value: Json) -> Json:
     """JSON has no NaN and no infinity; they are written as the strings JavaScript reads."""
     match value:
-        case float() if not math.isfinite(value):
-            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case float():
+            return number(value)
         case list():
             return [_finite(entry) for entry in value]
         case dict():
