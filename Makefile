@@ -6,10 +6,10 @@ STAMP := .venv/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all bench lint docs format lock clean
+.PHONY: help install demo test test-all bench lint docs screenshot format lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(STAMP) ## make .venv with traindx and all that its development needs
 	@echo "Installed: $(BIN)/traindx"
@@ -49,6 +49,9 @@ lint: $(STAMP) ## check style, types, imports, changelog and generated pages
 
 docs: $(STAMP) ## write the generated pages of docs/
 	@$(BIN)/python scripts/docs.py
+
+screenshot: $(STAMP) ## take the README's picture of the page; needs Chromium
+	@$(BIN)/python scripts/screenshot.py
 
 format: $(STAMP) ## format the code and mend what can be mended
 	@$(BIN)/ruff check --quiet --fix

@@ -25,7 +25,7 @@ from tempfile import TemporaryDirectory
 
 from traindx.errors import BadRunFileError
 from traindx.findings import Evidence, Finding, Severity, Verdict
-from traindx.records import Event, EventKind, Item, Point, Record, Scalar, Site, TensorStats
+from traindx.records import Event, EventKind, Item, Point, Record, Scalar, Site, TensorStats, Vector
 from traindx.store.reader import read
 from traindx.store.recovery import has_journal, journal_of
 from traindx.store.writer import Writer
@@ -43,7 +43,8 @@ def items_of(step: int) -> list[Item]:
     stats = TensorStats(4096, rng.gauss(0, 1), 4096 * rng.random(), -3 - rng.random(), 3.0)
     scalars = [Scalar(step, "update.ratio", rng.random(), site) for site in LAYERS]
     records = [Record(step, site, Point.GRAD, stats) for site in LAYERS]
-    return [*scalars, *records, Event(step, EventKind.MEASURED)]
+    vectors = [Vector(step, "norm.batch_mean", site, (stats.mean, stats.min)) for site in LAYERS]
+    return [*scalars, *records, *vectors, Event(step, EventKind.MEASURED)]
 
 
 def verdict_of(step: int) -> Verdict:

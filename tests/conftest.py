@@ -11,6 +11,8 @@ from hypothesis import settings
 # Before torch is imported anywhere, in child processes too: timings and rounding then depend
 # neither on the machine's cores nor on what else runs on them.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Whoever runs the tests in Taiwan gets English sentences all the same.
+os.environ["LC_ALL"] = "C.UTF-8"
 
 # A loaded machine must not turn a slow example into a failure; CI must see the same examples twice.
 settings.register_profile("traindx", deadline=None, derandomize="CI" in os.environ)

@@ -1,17 +1,17 @@
-"""`watch` as a context manager, in somebody's own program or notebook."""
+"""A recording session, from its start to its verdict."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-import traindx
 from traindx.run import Run
-from traindx.session import Options, Session, redacted, run_name, watch
+from traindx.session import Options, Session, redacted, run_name
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -29,13 +29,25 @@ def train(*, clear: bool, steps: int = 40, before_step: Callable[[int], object] 
         optimizer.step()
 
 
+def complain(text: str) -> None:
+    print(f"traindx: {text}", file=sys.stderr)
+
+
+@contextmanager
+def watch(name: str = "cell", *, folder: Path, every: int | None = None) -> Iterator[Session]:
+    session = Session(name, Options(every=every, folder=folder), warn=complain)
+    session.start()
+    code = 1
+    try:
+        yield session
+        code = 0
+    finally:
+        session.finish(code)
+
+
 def codes(session: Session) -> set[str]:
     assert session.run.verdict is not None
     return {finding.code for finding in session.run.verdict.findings}
-
-
-def test_watch_is_public() -> None:
-    assert traindx.watch is watch
 
 
 def test_a_block_is_watched_judged_and_saved(tmp_path: Path):

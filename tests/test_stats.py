@@ -10,8 +10,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from traindx import stats
+from traindx.quantities import EXPONENTS
 from traindx.records import TensorStats
-from traindx.stats import sampled, summarize, unmeasurable
+from traindx.stats import batch_share, exponents, sampled, summarize, unmeasurable
 
 DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
 
@@ -209,3 +211,105 @@ def test_what_cannot_be_measured_says_why():
     assert unmeasurable(torch.ones(3, device="meta")) == "a meta tensor holds no data"
     assert unmeasurable(torch.eye(3).to_sparse()) == "layout sparse_coo"
     assert unmeasurable(torch.ones(3).to(torch.float8_e5m2)) == "dtype float8_e5m2 is too coarse"
+
+
+# -- samples --------------------------------------------------------------------------------------
+
+
+def share(tensor: torch.Tensor) -> float:
+    """The share by NumPy in float64, over all entries."""
+    values = tensor.detach().double().numpy()
+    return float(values.var(axis=0).mean() / np.square(values).mean())
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(2,), (9,), (128, 3), (7, 31), (16, 2, 4, 4)])
+def test_the_share_of_a_small_batch_is_exact(shape, dtype):
+    tensor = 3 + normal(shape, 4, dtype)
+    assert float(batch_share(tensor)) == pytest.approx(share(tensor), rel=1e-12)
+
+
+@pytest.mark.parametrize("true", [1e-2, 1e-6, 1e-10, 1e-12])
+def test_a_tiny_share_is_measured_right(true):
+    tensor = (1 + math.sqrt(true) * normal((128, 32), 1, torch.float64)).float()
+    assert float(batch_share(tensor)) == pytest.approx(share(tensor), rel=1e-9)
+    if true >= 1e-10:  # float32 itself rounds the smallest
+        assert float(batch_share(tensor)) == pytest.approx(true, rel=0.1)
+
+
+def test_the_share_is_0_where_all_samples_agree_and_unknown_where_all_are_0():
+    row = normal((1, 50), 0)
+    assert float(batch_share(row.expand(64, 50))) == 0.0
+    assert math.isnan(float(batch_share(torch.zeros(64, 50))))
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        lambda x: x,
+        lambda x: x.to(memory_format=torch.channels_last),
+        lambda x: x.permute(1, 0, 2, 3).contiguous().permute(1, 0, 2, 3),
+        lambda x: x[:, :, ::2],
+        lambda x: x.flip(0)[1:],
+    ],
+)
+def test_the_share_of_a_large_batch_is_that_of_its_samples_in_every_layout(layout):
+    # Entries differ between samples by a part that is the same in all of them.
+    tensor = 2 + normal((300, 1, 1, 1), 0) + torch.zeros(300, 24, 16, 16)
+    assert float(batch_share(layout(tensor))) == pytest.approx(share(layout(tensor)), rel=0.3)
+
+
+def test_the_share_of_a_large_batch_looks_at_every_part_of_a_sample():
+    tensor = torch.ones(64, 8, 64)
+    tensor[:, :, 32:] += normal((64, 8, 32), 0)  # a stride of 16 would stay in a few columns
+    assert float(batch_share(tensor)) == pytest.approx(share(tensor), rel=0.3)
+
+
+ODD = [0.0, -0.0, math.inf, -math.inf, math.nan, 1.0, 1.99, 2.0, -0.5, 2.0**-39, 2.0**-41, 1e-45]
+ODD += [5e-310, 2.0**15, 2.0**16, 2.0**17, -(2.0**100)]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_exponents_agree_with_logarithms(dtype):
+    tensor = torch.cat([torch.tensor(ODD, dtype=torch.float64).to(dtype), normal((300,), 2, dtype)])
+    values = np.abs(tensor.double().numpy())
+    values = values[np.isfinite(values) & (values > 0)]
+    places = np.clip(np.floor(np.log2(values)), EXPONENTS[0], EXPONENTS[-1]).astype(int)
+    expected = np.bincount(places - EXPONENTS[0], minlength=len(EXPONENTS))
+    assert exponents(tensor).tolist() == expected.tolist()
+
+
+def test_exponents_are_those_of_the_tensor_without_its_loss_scale():
+    tensor = normal((500,), 3)
+    assert torch.equal(exponents(tensor * 1024, scale=1024.0), exponents(tensor))
+    assert torch.equal(exponents(tensor * 1024, scale=torch.tensor(1024.0)), exponents(tensor))
+
+
+def test_exponents_look_at_about_4096_elements():
+    assert 3500 < float(exponents(normal((64, 64, 64), 5)).sum()) <= 4096
+
+
+def test_exponents_are_counted_alike_where_the_device_must_not_be_waited_for(monkeypatch):
+    tensor = torch.cat([torch.tensor(ODD), normal((300,), 2)])
+    expected = exponents(tensor)
+
+    def wait(*_args: object, **_kwargs: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(torch, "bincount", wait)
+    monkeypatch.setattr(stats, "_on_host", lambda _tensor: False)
+    assert torch.equal(exponents(tensor), expected)
+
+
+@given(shape=st.tuples(*[st.integers(1, 5)] * 3), seed=seeds, offset=st.sampled_from([0.0, 1e4]))
+def test_an_expanded_tensor_agrees_with_numpy(shape, seed, offset):
+    tensor = (normal((shape[0], 1, shape[1], 1), seed) + offset).expand(-1, 3, -1, shape[2])
+    assert_equals_numpy(tensor, rel=1e-4)
+
+
+def test_an_expanded_tensor_is_not_written_out():
+    tensor = torch.tensor([[1.0], [3.0]]).expand(2, 1 << 40)
+    stats = stats_of(tensor, sample_at=0)
+    assert (stats.count, stats.mean, stats.min, stats.max) == (2 << 40, 2.0, 1.0, 3.0)
+    assert float(exponents(tensor).sum()) == 2
+    assert float(batch_share(tensor)) == pytest.approx(1 / 5)

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from traindx.findings import Evidence, Finding, Severity
+    from traindx.recording import log
     from traindx.rules.rule import rule
     from traindx.run import Run
-    from traindx.session import watch
+    from traindx.watcher import watch
 
 __version__ = "0.1.0"
 
-__all__ = ["Evidence", "Finding", "Run", "Severity", "__version__", "rule", "watch"]
+__all__ = ["Evidence", "Finding", "Run", "Severity", "__version__", "log", "rule", "watch"]
 
 # No name here may be that of a submodule: importing the submodule would put it in the name's place.
 _HOMES = {
@@ -24,8 +25,9 @@ _HOMES = {
     "Finding": "traindx.findings",
     "Run": "traindx.run",
     "Severity": "traindx.findings",
+    "log": "traindx.recording",
     "rule": "traindx.rules.rule",
-    "watch": "traindx.session",
+    "watch": "traindx.watcher",
 }
 
 

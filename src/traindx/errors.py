@@ -6,6 +6,15 @@ class TraindxError(Exception):
 
     exit_code = 2
 
+    @property
+    def message(self) -> str:
+        """What to tell the user, as it can be translated; `str` of an error is English."""
+        return self.args[0] if self.args else ""
+
+
+class WrongTypeError(TraindxError, TypeError):
+    """A function was given something of another kind than it takes."""
+
 
 class BadRunFileError(TraindxError, ValueError):
     """A run file is missing, damaged, foreign, or of a schema this version does not know."""

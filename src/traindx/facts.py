@@ -92,6 +92,10 @@ class ModelFacts:
     params: tuple[ParamFacts, ...]
     compiled: bool = False
 
+    def in_network_order(self) -> list[ModuleFacts]:
+        """Its modules by their first call; those never seen called last, as registered."""
+        return sorted(self.modules, key=lambda module: (module.order is None, module.order or 0))
+
 
 @dataclass(frozen=True, slots=True)
 class OptimizerFacts:

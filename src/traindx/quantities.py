@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from traindx.messages import say
 from traindx.records import Point, TensorStats
 
 
@@ -22,6 +23,7 @@ class Quantity:
         meaning: One sentence.
         point: The point whose statistics it follows from; None for a scalar.
         derive: How it follows from them; None for a scalar.
+        entries: What each entry of a vector stands for; empty for a single number.
     """
 
     name: str
@@ -29,6 +31,7 @@ class Quantity:
     meaning: str
     point: Point | None = None
     derive: Callable[[TensorStats], float] | None = None
+    entries: str = ""
 
 
 def _std(stats: TensorStats) -> float:
@@ -48,79 +51,193 @@ def _zero_fraction(stats: TensorStats) -> float:
 
 
 _POINTS = {
-    Point.OUTPUT: "the module's output",
-    Point.OUTPUT_GRAD: "the gradient of the loss with respect to the module's output",
-    Point.GRAD: "the parameter's gradient as backward leaves it, loss scale divided out",
-    Point.APPLIED_GRAD: "the gradient the optimizer was given, where it differs (clipped)",
+    Point.INPUT: say("the first floating-point tensor given to the model"),
+    Point.OUTPUT: say("the module's output"),
+    Point.OUTPUT_GRAD: say("the gradient of the loss with respect to the module's output"),
+    Point.GRAD: say("the parameter's gradient as backward leaves it, loss scale divided out"),
+    Point.APPLIED_GRAD: say("the gradient the optimizer was given, where it differs (clipped)"),
 }
 _STATISTICS: dict[str, tuple[str, Callable[[TensorStats], float]]] = {
-    "mean": ("Mean", lambda stats: stats.mean),
-    "std": ("Standard deviation (biased)", _std),
-    "rms": ("Root mean square", _rms),
-    "l2": ("Euclidean norm", _l2),
-    "min": ("Least element", lambda stats: stats.min),
-    "max": ("Greatest element", lambda stats: stats.max),
+    "mean": (say("Mean"), lambda stats: stats.mean),
+    "std": (say("Standard deviation (biased)"), _std),
+    "rms": (say("Root mean square"), _rms),
+    "l2": (say("Euclidean norm"), _l2),
+    "min": (say("Least element"), lambda stats: stats.min),
+    "max": (say("Greatest element"), lambda stats: stats.max),
     "zero_fraction": (
-        "Fraction of exact zeros in a sample, taken of outputs",
+        say("Fraction of exact zeros in a sample, taken of inputs and outputs"),
         _zero_fraction,
     ),
-    "count": ("Number of elements", lambda stats: float(stats.count)),
-    "nonfinite": ("Number of NaN and infinite elements", lambda stats: float(stats.nonfinite)),
+    "count": (say("Number of elements"), lambda stats: float(stats.count)),
+    "nonfinite": (say("Number of NaN and infinite elements"), lambda stats: float(stats.nonfinite)),
 }
 _PURE_NUMBERS = {"zero_fraction", "count", "nonfinite"}
 
 
 def _unit(statistic: str) -> str:
-    return "1" if statistic in _PURE_NUMBERS else "as the tensor's"
+    return "1" if statistic in _PURE_NUMBERS else say("as the tensor's")
 
 
 _SCALARS = (
-    Quantity("loss", "as the user's", "The mean of the scalars given to backward in the step."),
-    Quantity("lr", "1", "Learning rate of the optimizer's first group."),
-    Quantity("step.seconds", "seconds", "Wall time from the end of the last step to this one's."),
-    Quantity("batch.size", "samples", "First dimension of the model's first tensor argument."),
-    Quantity("backwards", "1", "Backward passes in the step."),
+    Quantity(
+        "loss", say("as the user's"), say("The mean of the scalars given to backward in the step.")
+    ),
+    Quantity("lr", "1", say("Learning rate of the optimizer's first group.")),
+    Quantity(
+        "step.seconds",
+        say("seconds"),
+        say("Wall time from the end of the last step to this one's."),
+    ),
+    Quantity(
+        "batch.size", say("samples"), say("First dimension of the model's first tensor argument.")
+    ),
+    Quantity("backwards", "1", say("Backward passes in the step.")),
     Quantity(
         "param.rms",
-        "as the parameter's",
-        "RMS of the parameter before the step, over a sample of about 4,096 entries.",
+        say("as the parameter's"),
+        say("RMS of the parameter before the step, over a sample of about 4,096 entries."),
     ),
     Quantity(
         "update.ratio",
         "1",
-        "RMS of the parameter's change in the step over its RMS before, over the same sample; "
-        "infinite where the parameter was zero.",
+        say(
+            "RMS of the parameter's change in the step over its RMS before, over the same sample; "
+            "infinite where the parameter was zero."
+        ),
     ),
-    Quantity("grad.absent", "0 or 1", "1 if a trainable parameter's gradient is None at the step."),
+    Quantity(
+        "grad.absent",
+        say("0 or 1"),
+        say("1 if a trainable parameter's gradient is None at the step."),
+    ),
     Quantity(
         "grad.uncleared",
         "1",
-        "1 if the optimizer's gradient in the measured step was added onto that of the step before "
-        "because nothing cleared it, else 0; a fraction where it stepped several times in it.",
+        say(
+            "1 if the optimizer's gradient in the measured step was added onto that of the step "
+            "before because nothing cleared it, else 0; a fraction where it stepped several times "
+            "in it."
+        ),
     ),
-    Quantity("mode.training", "0 or 1", "The model's `training` flag in its training forward."),
-    Quantity("norm.training", "0 or 1", "A normalization's `training` flag in that forward."),
-    Quantity("norm.updates", "1", "Updates of the running statistics in the step."),
-    Quantity("norm.tracked", "1", "`num_batches_tracked` after the step."),
+    Quantity(
+        "mode.training", say("0 or 1"), say("The model's `training` flag in its training forward.")
+    ),
+    Quantity(
+        "norm.training", say("0 or 1"), say("A normalization's `training` flag in that forward.")
+    ),
+    Quantity("norm.updates", "1", say("Updates of the running statistics in the step.")),
+    Quantity("norm.tracked", "1", say("`num_batches_tracked` after the step.")),
     Quantity(
         "norm.initial_weight",
         "1",
-        "Weight that the initial running statistics still have, (1 - momentum)^tracked; 0 for "
-        "statistics that were loaded without their counter.",
+        say(
+            "Weight that the initial running statistics still have, (1 - momentum)^tracked; 0 for "
+            "statistics that were loaded without their counter."
+        ),
     ),
     Quantity(
         "norm.running_gap",
-        "standard deviations",
-        "RMS over channels of how far the normalized batch would move if the running statistics "
-        "replaced the batch's own: sqrt(b^2 + (a - 1)^2), a = sqrt((var_b + eps)/(var_r + eps)), "
-        "b = (mean_b - mean_r)/sqrt(var_r + eps). With several training passes in the step "
-        "(`norm.updates` > 1) the batch's statistics are their weighted mean over these passes.",
+        say("standard deviations"),
+        say(
+            "RMS over channels of how far the normalized batch would move if the running "
+            "statistics replaced the batch's own: sqrt(b^2 + (a - 1)^2), a = sqrt((var_b + "
+            "eps)/(var_r + eps)), b = (mean_b - mean_r)/sqrt(var_r + eps). With several training "
+            "passes in the step (`norm.updates` > 1) the batch's statistics are their weighted "
+            "mean over these passes."
+        ),
     ),
+    Quantity(
+        "norm.variance_noise",
+        "1",
+        say(
+            "RMS over channels of (var_b - var_r)/(var_r + eps): how far the variance of the "
+            "batch lies from the running one as it was before the step. NaN where rounding would "
+            "dominate, and without an update."
+        ),
+    ),
+    Quantity(
+        "output.batch_share",
+        "1",
+        say(
+            "Variance across the samples of a batch over the mean square, both averaged over up "
+            "to 128 samples and about 32 entries of each: 0 where every sample gives the same "
+            "output, NaN where all of it is 0. Taken in the first four measured steps and every "
+            "fourth after them, of outputs whose first axis is known to be the batch."
+        ),
+    ),
+    Quantity(
+        "units.dead_fraction",
+        "1",
+        say(
+            "Fraction of a ReLU's units (channels) whose output was zero over a stretch of "
+            "measured steps with at least 1,024 values of each unit from at least 64 samples. It "
+            "stands at the ReLU or, where that is a function, at the module whose output goes "
+            "into it or which returns what comes out. Of a ReLU that serves several layers, the "
+            "worst."
+        ),
+    ),
+    Quantity(
+        "units.samples",
+        "1",
+        say(
+            "Values of each unit over which `units.dead_fraction` looked: samples times positions."
+        ),
+    ),
+    Quantity("logged", say("as the user's"), say("What the script passed to `traindx.log`.")),
     Quantity(
         "norm.running_change",
         "1",
-        "RMS over channels of the change of running_mean in the step, over the running standard "
-        "deviation sqrt(running_var + eps).",
+        say(
+            "RMS over channels of the change of running_mean in the step, over the running "
+            "standard deviation sqrt(running_var + eps)."
+        ),
+    ),
+)
+
+EXPONENTS = range(-40, 17)
+"""Powers of two that the bins of exponent histograms stand for; the outer two hold the rest."""
+
+_BIN = say(
+    "|x| from 2^e up to 2^(e+1), for e from -40 to 16; the first and last hold what is beyond"
+)
+_CHANNEL = say("a channel; evenly spaced ones where there are more than 512")
+_VECTORS = (
+    *(
+        Quantity(
+            f"{point}.exponents",
+            say("elements"),
+            say(
+                "Binary exponents of {what}: finite elements other than 0 in a sample of about "
+                "4,096. Taken in the first four measured steps, then about twice in every "
+                "doubling.",
+                what=what,
+            ),
+            entries=_BIN,
+        )
+        for point, what in (
+            ("output", say("the module's output")),
+            ("grad", say("the parameter's gradient")),
+            ("param", say("the parameter")),
+        )
+    ),
+    *(
+        Quantity(
+            f"norm.{whose}_{which}",
+            unit,
+            say("{what} of each channel {when}", what=what, when=when),
+            entries=_CHANNEL,
+        )
+        for whose, when in (
+            (
+                "batch",
+                say("in the step's training batches, NaN where rounding in the buffers hides it."),
+            ),
+            ("running", say("as the normalization keeps it, after the step.")),
+        )
+        for which, unit, what in (
+            ("mean", say("as the tensor's"), say("Mean")),
+            ("var", say("as the tensor's, squared"), say("Variance (unbiased)")),
+        )
     ),
 )
 
@@ -128,10 +245,17 @@ QUANTITIES: dict[str, Quantity] = {
     quantity.name: quantity
     for quantity in (
         *(
-            Quantity(f"{point}.{name}", _unit(name), f"{words} of {what}.", point, derive)
+            Quantity(
+                f"{point}.{name}",
+                _unit(name),
+                say("{words} of {what}.", words=words, what=what),
+                point,
+                derive,
+            )
             for point, what in _POINTS.items()
             for name, (words, derive) in _STATISTICS.items()
         ),
         *_SCALARS,
+        *_VECTORS,
     )
 }

@@ -25,6 +25,11 @@ class Site(NamedTuple):
     def __str__(self) -> str:
         return self.fqn or self.model or "run"
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models named here: of a loss, all that it reaches."""
+        return tuple(self.model.split("+"))
+
 
 RUN = Site("")
 """The site of what concerns the run as a whole."""
@@ -33,6 +38,7 @@ RUN = Site("")
 class Point(str, Enum):
     """What of a site was measured."""
 
+    INPUT = "input"
     OUTPUT = "output"
     OUTPUT_GRAD = "output_grad"
     PARAM = "param"
@@ -117,6 +123,19 @@ class Scalar:
     site: Site = RUN
 
 
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """Several numbers of one kind at one step: a channel or a histogram bin each.
+
+    They are written ever more rarely as a run goes on, so that a run file stays small.
+    """
+
+    step: int
+    quantity: str
+    site: Site
+    values: tuple[float, ...]
+
+
 class EventKind(str, Enum):
     """What can happen in a run."""
 
@@ -134,6 +153,14 @@ class EventKind(str, Enum):
     """The interval between measured steps changed; detail: every, reason."""
     SKIPPED = "skipped"
     """Something was not measured; detail: point, reason."""
+    ORIGIN = "origin"
+    """A batch whose loss or gradient was not finite was replayed; site: the first module at fault.
+
+    detail: phase (`forward` or `backward`; `loss` for the loss function; `input` or `parameter` if
+    it was there before), operation, index (of the first element), shape, count (of elements),
+    inputs (the least and greatest of each tensor that went in), input_min, input_max, in_loss
+    (whether a backward operation is the loss function's); or reason, if the replay did not show it.
+    """
     NOTE = "note"
     """Something a reader must know; detail: text."""
 
@@ -159,7 +186,7 @@ class Description:
     facts: Facts
 
 
-Item = Record | Scalar | Event | Description
+Item = Record | Scalar | Vector | Event | Description
 
 
 class Sink(Protocol):

@@ -8,13 +8,16 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from traindx.columns import Columns
 from traindx.errors import UsageError
 from traindx.facts import Json, LossFacts, ModelFacts, OptimizerFacts
 from traindx.findings import Verdict
+from traindx.messages import say
+from traindx.plots import Plots
 from traindx.quantities import QUANTITIES, Quantity
 from traindx.records import (
     Description,
@@ -26,6 +29,7 @@ from traindx.records import (
     Scalar,
     Site,
     TensorStats,
+    Vector,
 )
 
 if TYPE_CHECKING:
@@ -36,13 +40,14 @@ if TYPE_CHECKING:
 class Series:
     """One quantity at one site over the steps it was measured at."""
 
-    __slots__ = ("_steps", "_stretch", "_values", "quantity", "site")
+    __slots__ = ("_steps", "_stretch", "_values", "additions", "quantity", "site")
 
     def __init__(self, quantity: str, site: Site) -> None:
         self.quantity = quantity
         self.site = site
         self._steps = array("q")
         self._values = array("d")
+        self.additions = 0  # to the statistics that it follows from, as far as they are in it
         self._stretch = 0  # where the equal values at the end begin, kept so that asking is free
 
     def append(self, step: int, value: float) -> None:
@@ -107,7 +112,8 @@ class Series:
 
     def before_last(self, size: int) -> Sequence[float]:
         """The `size` values before the last one, fewer if there are fewer."""
-        return self._values[:-1][-size:] if size else ()
+        end = max(len(self._values) - 1, 0)
+        return self._values[max(0, end - size) : end]
 
     def before(self, step: int, size: int) -> Sequence[float]:
         """The last `size` values measured before `step`, fewer if there are fewer."""
@@ -124,13 +130,24 @@ class Series:
         """The first of the steps up to the last one that all have the last one's value."""
         return self._steps[self._stretch]
 
+    @property
+    def last_finite(self) -> int:
+        """The last step with a finite value, one before the first if there is none."""
+        import numpy as np
+
+        finite = np.isfinite(np.frombuffer(self._values))
+        back = int(finite[::-1].argmax())
+        return self._steps[-1 - back] if finite.any() else self._steps[0] - 1
+
     def at(self, step: int) -> float | None:
         """The value at exactly this step, None if it was not measured there."""
+        if self._steps and self._steps[-1] == step:  # what is asked most, while a run goes on
+            return self._values[-1]
         i = bisect_left(self._steps, step)
         return self._values[i] if i < len(self) and self._steps[i] == step else None
 
 
-class Run:
+class Run(Plots):
     """What was measured in one training run, and what the rules said of it.
 
     Attributes:
@@ -153,7 +170,10 @@ class Run:
         self._events: dict[EventKind, list[Event]] = {}
         self._series: dict[str, dict[Site, Series]] = {}
         self._derived: dict[str, dict[Site, Series]] = {}
-        self._stats: dict[Point, dict[Site, tuple[array[int], list[TensorStats]]]] = {}
+        self._vectors: dict[str, dict[Site, list[Vector]]] = {}
+        self._stats: dict[Point, dict[Site, Columns]] = {}
+        self._additions: dict[Point, int] = {}  # to the statistics of a point,
+        self._derived_at: dict[str, int] = {}  # and after how many of them a quantity was derived
         for item in items:
             self.add(item)
 
@@ -180,6 +200,8 @@ class Run:
                 self._add_record(item)
             case Scalar():
                 self._add_scalar(item)
+            case Vector():
+                self._vectors.setdefault(item.quantity, {}).setdefault(item.site, []).append(item)
             case Event():
                 self._add_event(item)
             case Description():
@@ -188,12 +210,11 @@ class Run:
     def _add_record(self, record: Record) -> None:
         """Several records of one place in one step (micro-batches) merge into one."""
         sites = self._stats.setdefault(record.point, {})
-        steps, stats = sites.setdefault(record.site, (array("q"), []))
-        if steps and steps[-1] == record.step:
-            stats[-1] = stats[-1].merge(record.stats)
-        else:
-            steps.append(record.step)
-            stats.append(record.stats)
+        columns = sites.get(record.site)
+        if columns is None:
+            columns = sites[record.site] = Columns()
+        columns.add(record.step, record.stats)
+        self._additions[record.point] = self._additions.get(record.point, 0) + 1
 
     def _add_scalar(self, scalar: Scalar) -> None:
         sites = self._series.setdefault(scalar.quantity, {})
@@ -283,38 +304,73 @@ class Run:
         known = _known(quantity)
         if known.point is None:
             return self._series.get(quantity, {})
-        for site in self._stats.get(known.point, {}):
-            self._derive(known, site)
+        if not self._is_derived(known):
+            for site in self._stats.get(known.point, {}):
+                self._derive(known, site)
+            self._derived_at[quantity] = self._additions.get(known.point, 0)
         return self._derived.get(quantity, {})
+
+    def _is_derived(self, known: Quantity) -> bool:
+        """Whether every series of a quantity is up to date."""
+        additions = self._additions.get(known.point, 0) if known.point else 0
+        return self._derived_at.get(known.name) == additions
 
     def _derive(self, known: Quantity, site: Site) -> Series | None:
         """The series of a quantity that follows from tensor statistics, brought up to date."""
+        if self._is_derived(known):
+            return self._derived.get(known.name, {}).get(site)
         assert known.point is not None
         assert known.derive is not None
         measured = self._stats.get(known.point, {}).get(site)
         if measured is None:
             return None
-        steps, stats = measured
         sites = self._derived.setdefault(known.name, {})
         series = sites.get(site)
         if series is None:
             series = sites[site] = Series(known.name, site)
-        elif len(series):
-            # The newest may have merged with another micro-batch since it was derived.
-            series.replace_last(known.derive(stats[len(series) - 1]))
-        for i in range(len(series), len(stats)):
-            series.append(steps[i], known.derive(stats[i]))
+        behind = measured.additions - series.additions
+        if not behind:
+            return series
+        if len(series) and behind > len(measured) - len(series):
+            # The newest has merged with another micro-batch since it was derived.
+            series.replace_last(known.derive(measured[len(series) - 1]))
+        for i in range(len(series), len(measured)):
+            series.append(measured.steps[i], known.derive(measured[i]))
+        series.additions = measured.additions
         return series
+
+    def sites_of(self, point: Point) -> list[Site]:
+        """Where tensors of one point were measured, in the order they first were."""
+        return list(self._stats.get(point, {}))
 
     def stats(self, point: Point, site: Site) -> dict[int, TensorStats]:
         """The statistics of one place by step."""
-        steps, stats = self._stats.get(point, {}).get(site, ((), ()))
-        return dict(zip(steps, stats, strict=True))
+        columns = self._stats.get(point, {}).get(site)
+        return columns.by_step() if columns else {}
+
+    def stats_at(self, point: Point, site: Site, step: int) -> TensorStats | None:
+        """The statistics of one place at one step, None if it was not measured there."""
+        columns = self._stats.get(point, {}).get(site)
+        return columns.at(step) if columns else None
+
+    def columns(self, point: Point, site: Site) -> Columns | None:
+        """The same as plain numbers, for many steps at once; None if nothing was measured there."""
+        return self._stats.get(point, {}).get(site)
+
+    def vectors(self, quantity: str) -> Mapping[Site, Sequence[Vector]]:
+        """What was measured of a quantity that has several numbers, by site, in order of step."""
+        _known(quantity)
+        return self._vectors.get(quantity, {})
+
+    def loss_of(self, model: str) -> Series | None:
+        """The first loss that reaches `model`, None if none was seen."""
+        reaching = (s for s in self.series("loss") if model in s.site.models)
+        return next((series for series in reaching if len(series)), None)
 
     def loss_fraction(self, model: str) -> float:
         """Mean of the last 10 losses that reach `model` over the first; NaN if none is known."""
         for series in self.series("loss"):
-            if model in series.site.model.split("+") and len(series) and series.first:
+            if model in series.site.models and len(series) and series.first:
                 recent = series.tail(10)
                 return sum(recent) / len(recent) / series.first
         return math.nan
@@ -326,6 +382,13 @@ def _known(quantity: str) -> Quantity:
         from difflib import get_close_matches
 
         near = get_close_matches(quantity, QUANTITIES, n=1)
-        hint = f" Did you mean `{near[0]}`?" if near else ""
-        raise UsageError(f"There is no quantity `{quantity}`.{hint}")
+        if not near:
+            raise UsageError(say("There is no quantity `{name}`.", name=quantity))
+        raise UsageError(
+            say(
+                "There is no quantity `{name}`. Did you mean `{nearest}`?",
+                name=quantity,
+                nearest=near[0],
+            )
+        )
     return known

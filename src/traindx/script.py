@@ -20,6 +20,7 @@ from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 
 from traindx.errors import UsageError
+from traindx.messages import say
 
 INTERRUPTED = -signal.SIGINT
 """The exit code that stands for an end by Ctrl-C, as `subprocess` gives it."""
@@ -55,7 +56,9 @@ def run_script(path: str, args: list[str]) -> int:
         _put_first(os.path.dirname(os.path.realpath(path)))
         return _run(lambda: _exec(load()))
     if importer.find_spec("__main__", None) is None:
-        raise UsageError(f"`{path}` has no `__main__.py`. Give the path of a Python file.")
+        raise UsageError(
+            say("`{path}` has no `__main__.py`. Give the path of a Python file.", path=path)
+        )
     _become_main([path, *args])
     _put_first(place, always=True)
     return _run(lambda: _run_module("__main__", alter_argv=False))
@@ -83,7 +86,10 @@ def _loading(path: str, place: str) -> Callable[[], CodeType]:
     try:
         data = loader.get_data(place)
     except OSError as error:
-        raise UsageError(f"Cannot open the script `{path}`: {error.strerror}.") from error
+        reason = error.strerror
+        raise UsageError(
+            say("Cannot open the script `{path}`: {reason}.", path=path, reason=reason)
+        ) from error
 
     def load() -> CodeType:
         main = vars(sys.modules["__main__"])

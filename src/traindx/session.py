@@ -7,22 +7,31 @@ import platform
 import re
 import secrets
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakMethod
 
-from traindx import __version__
+from traindx import __version__, recording
+from traindx.capture.cadence import BUDGET
+from traindx.config import Config
 from traindx.facts import Json
+from traindx.findings import Verdict
+from traindx.messages import say
 from traindx.on_import import when_imported
 from traindx.records import RUN, Event, EventKind, Item, Sink
 from traindx.rules.engine import Engine
+from traindx.rules.judging import Judging
 from traindx.run import Run
+from traindx.store.place import FOLDER
 from traindx.store.writer import CannotStoreError, Writer, open_writer
 
 if TYPE_CHECKING:
+    from torch import nn
+    from torch.optim.optimizer import Optimizer
+
     from traindx.capture.capture import Capture
 
 _SECRET = re.compile(r"key|token|secret|password", re.IGNORECASE)
@@ -37,12 +46,33 @@ class Options:
         budget: Largest fraction of training time that measuring may take.
         folder: Where run files go.
         command: The command line to note; None notes nothing of it.
+        trap_nan: Whether to replay the batch of a loss or gradient that is not finite.
+        judging: What rules to apply, what to pass over, and what is declared; all and nothing if
+            None.
     """
 
     every: int | None = None
-    budget: float = 0.03
-    folder: Path = Path("traindx-runs")
+    budget: float = BUDGET
+    folder: Path = FOLDER
     command: tuple[str, ...] | None = None
+    trap_nan: bool = False
+    judging: Judging | None = None
+
+    @classmethod
+    def of(cls, settings: Config, command: tuple[str, ...] | None = None) -> Options:
+        """As the user has set it.
+
+        Raises:
+            UsageError: The baseline cannot be read.
+        """
+        return cls(
+            every=settings.every,
+            budget=settings.budget,
+            folder=settings.runs.absolute(),
+            command=command,
+            trap_nan=settings.trap_nan,
+            judging=settings.judging(),
+        )
 
 
 class Session:
@@ -50,6 +80,7 @@ class Session:
 
     Attributes:
         run: What has been measured, growing.
+        ended: Whether it has been judged to its end.
     """
 
     def __init__(self, name: str, options: Options, *, warn: Callable[[str], None]) -> None:
@@ -57,25 +88,41 @@ class Session:
         self._options = options
         self._warn = warn
         self._capture: Capture | None = None
-        self._ended = False
-        self._engine = Engine(run=self.run)
+        self.ended = False
+        self._engine = Engine(run=self.run, judging=options.judging)
         self._pid = os.getpid()
         self._store = self._open_store(name)
         self._write([Event(-1, EventKind.STARTED, RUN, self._header(name))])
 
     def start(self) -> None:
         """Watch from the moment the script imports torch."""
+        recording.begin(self)
         forked = WeakMethod(self._forked)
         os.register_at_fork(after_in_child=lambda: (method := forked()) and method())
         when_imported("torch", self._arm)
 
+    def expect(self, models: Sequence[nn.Module], optimizers: Sequence[Optimizer]) -> None:
+        """These are to be watched; if there are models among them, then no others."""
+        if self._capture is not None:
+            self._capture.expect(models, optimizers)
+
+    def log(self, values: Mapping[object, object]) -> None:
+        """Take numbers that the program logs."""
+        if self._capture is not None:  # which takes nothing once it has ended, or in a fork
+            self._capture.log(values)
+
     def _arm(self) -> None:
-        if self._ended or self.forked:
+        if self.ended or self.forked:
             return
         try:
             self._capture = self._listening()
         except Exception as error:  # the script's own import of torch must not fail for us
-            self._warn(f"This version of torch cannot be watched: {error!r}. Training goes on.")
+            self._warn(
+                say(
+                    "This version of torch cannot be watched: {error}. Training goes on.",
+                    error=repr(error),
+                )
+            )
 
     def _listening(self) -> Capture:
         import torch
@@ -86,18 +133,25 @@ class Session:
         self._write([Event(-1, EventKind.STARTED, RUN, {"versions": versions})])
         options = self._options
         capture = Capture(
-            self._sinks(), every=options.every, budget=options.budget, warn=self._warn
+            self._sinks(),
+            every=options.every,
+            budget=options.budget,
+            trap_nan=options.trap_nan,
+            warn=self._warn,
         )
         capture.arm()
         return capture
 
     def finish(self, exit_code: int | None) -> Run:
         """Stop watching, judge, and save the verdict; without any training nothing is kept."""
-        self._ended = True
+        recording.end(self)
+        if self.ended or self.forked:
+            return self.run
+        self.ended = True
         try:
             self._conclude(exit_code)
         except Exception as error:  # the script has run, and its exit code stands
-            self._warn(f"The run could not be judged to its end: {error!r}.")
+            self._warn(say("The run could not be judged to its end: {error}.", error=repr(error)))
         return self.run
 
     def _conclude(self, exit_code: int | None) -> None:
@@ -118,17 +172,21 @@ class Session:
             store.discard()
             self.run.path = None
 
-    def __enter__(self) -> Session:
-        self.start()
-        return self
-
-    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
-        self.finish(0 if error is None else 1)
+    def judge(self) -> Verdict:
+        """What the rules say so far, up to the last measured step that is complete."""
+        if self.run.verdict is None or not self.ended:
+            self.run.verdict = self._engine.verdict
+        return self.run.verdict
 
     @property
     def forked(self) -> bool:
         """Whether this process is a child of the one that records."""
         return os.getpid() != self._pid
+
+    @property
+    def begun(self) -> bool:
+        """Whether a backward pass has been seen by now."""
+        return self._capture is not None and self._capture.backwards > 0
 
     @property
     def trained(self) -> bool:
@@ -147,13 +205,18 @@ class Session:
         try:
             store = open_writer(self._options.folder, name, datetime.now(), warn=self._warn)
         except CannotStoreError as error:
-            self._warn(f"{error} Nothing will be saved; findings are shown at the end.")
+            self._warn(
+                say(
+                    "{error} Nothing will be saved; findings are shown at the end.",
+                    error=error.message,
+                )
+            )
             return None
         self.run.path = store.path
         return store
 
     def _header(self, name: str) -> dict[str, Json]:
-        command = self._options.command
+        command, judging = self._options.command, self._options.judging
         return {
             "id": secrets.token_hex(8),
             "script": name,
@@ -163,10 +226,12 @@ class Session:
             "platform": sys.platform,
             "every": self._options.every,
             "budget": self._options.budget,
+            "contexts": [name for name, _ in judging.contexts] if judging else [],
         }
 
     def _forked(self) -> None:
         """A forked worker shares the run file's descriptor: it must neither watch nor write."""
+        recording.end(self)
         if self._capture is not None:
             self._capture.disarm()
         self._engine = Engine(rules=())
@@ -192,22 +257,3 @@ def redacted(command: Sequence[str]) -> list[str]:
 def run_name(target: str) -> str:
     """The stem of the run file for a script or module."""
     return Path(target).stem if target.endswith(".py") else Path(target).name or "run"
-
-
-def watch(
-    name: str = "notebook",
-    *,
-    every: int | None = None,
-    budget: float = 0.03,
-    folder: str | Path = "traindx-runs",
-) -> Session:
-    """Watch the training inside a `with` block, in a notebook or in one's own program.
-
-    Args:
-        name: Stem of the run file.
-        every: Measure exactly every N-th step; None for the ladder with its budget.
-        budget: Largest fraction of training time that measuring may take.
-        folder: Where the run file goes.
-    """
-    options = Options(every, budget, Path(folder))
-    return Session(name, options, warn=lambda text: print(f"traindx: {text}", file=sys.stderr))

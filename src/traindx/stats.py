@@ -1,4 +1,4 @@
-"""`summarize`: the statistics of one tensor at memory speed, never synchronizing with a device.
+"""`summarize` and its like: statistics of one tensor that never synchronize with a device.
 
 On the CPU the fields are floats at once, since reading costs nothing there and lets a hard case
 (large mean, overflow, non-finite) be computed again more carefully. On another device they are
@@ -8,11 +8,13 @@ zero-dimensional tensors, which the recorder brings over in one copy at the end 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
 
+from traindx.messages import say
+from traindx.quantities import EXPONENTS
 from traindx.records import TensorStats
 
 SAMPLE = 4096
@@ -65,6 +67,16 @@ class Row(NamedTuple):
             self.nonzero,
         )
 
+    def repeated(self, times: int) -> Row:
+        """The sums of the tensor so many times over."""
+        nonfinite = self.nonfinite if self.nonfinite < 0 else self.nonfinite * times
+        return self._replace(
+            size=self.size * times,
+            total=self.total * times,
+            square=self.square * times,
+            nonfinite=nonfinite,
+        )
+
     @property
     def fields(self) -> tuple[_Number, _Number, _Number, _Number, _Number]:
         """What may still be on the device."""
@@ -90,25 +102,26 @@ class Row(NamedTuple):
 def unmeasurable(tensor: Tensor) -> str:
     """Why a tensor cannot be summarized, empty if it can."""
     plain = type(tensor) in _TYPES and tensor.dtype in _DTYPES and tensor.layout is torch.strided
-    if plain and tensor.numel() and not (tensor.is_meta or _is_functorch(tensor)):
+    hollow = tensor.is_meta or tensor.is_nested
+    if plain and tensor.numel() and not (hollow or _is_functorch(tensor)):
         return ""
     if not (tensor.is_floating_point() or tensor.is_complex()):
-        return f"dtype {_dtype(tensor)} is not a floating-point type"
+        return say("dtype {dtype} is not a floating-point type", dtype=_dtype(tensor))
     if tensor.is_complex():
-        return f"dtype {_dtype(tensor)} has no order"
+        return say("dtype {dtype} has no order", dtype=_dtype(tensor))
     if tensor.layout is not torch.strided:
-        return f"layout {str(tensor.layout).removeprefix('torch.')}"
+        return say("layout {layout}", layout=str(tensor.layout).removeprefix("torch."))
     if tensor.is_meta:
-        return "a meta tensor holds no data"
+        return say("a meta tensor holds no data")
     if tensor.is_nested:
-        return "a nested tensor has no single shape"
+        return say("a nested tensor has no single shape")
     if type(tensor) not in _TYPES:
-        return f"tensor subclass {type(tensor).__name__}"
+        return say("tensor subclass {name}", name=type(tensor).__name__)
     if _is_functorch(tensor):
-        return "inside torch.func"
+        return say("inside torch.func")
     if tensor.dtype not in _DTYPES:
-        return f"dtype {_dtype(tensor)} is too coarse"
-    return "empty"
+        return say("dtype {dtype} is too coarse", dtype=_dtype(tensor))
+    return say("empty")
 
 
 def _dtype(tensor: Tensor) -> str:
@@ -122,7 +135,14 @@ def summarize(tensor: Tensor, *, sample_at: int | None = None) -> Row:
         tensor: Any shape and strides; `unmeasurable` says nothing against it.
         sample_at: Where the sample for zeros starts (the step); None takes none.
     """
-    flat = _flatten(tensor.detach())
+    values = _once(tensor.detach())
+    row = _row(values, sample_at)
+    times = tensor.numel() // values.numel()
+    return row if times == 1 else row.repeated(times)
+
+
+def _row(tensor: Tensor, sample_at: int | None) -> Row:
+    flat = _flatten(tensor)
     sampled, nonzero = _nonzero(flat, tensor.shape, sample_at)
     if flat.dtype in (torch.float16, torch.bfloat16):
         flat = flat.float()  # half-precision sums overflow, half-precision dots round
@@ -130,6 +150,14 @@ def summarize(tensor: Tensor, *, sample_at: int | None = None) -> Row:
     total, square = flat.sum(), torch.dot(flat, flat)
     row = Row(flat.numel(), 0.0, total, square, low, high, -1, sampled, nonzero)
     return _settled(row, flat) if flat.device.type == "cpu" else row
+
+
+def _once(tensor: Tensor) -> Tensor:
+    """A view of each element once: to flatten an expanded tensor would write out all of it."""
+    if 0 in tensor.stride():
+        for dim, stride in enumerate(tensor.stride()):
+            tensor = tensor.narrow(dim, 0, 1) if stride == 0 else tensor
+    return tensor
 
 
 def _flatten(tensor: Tensor) -> Tensor:
@@ -152,10 +180,16 @@ def sampled(flat: Tensor, shape: torch.Size, start: int = 0) -> Tensor:
 
     A stride that divides an extent would read the same few columns again and again.
     """
-    stride = max(1, flat.numel() // SAMPLE)
+    stride = _coprime(flat.numel() // SAMPLE, shape)
+    return flat[start % stride :: stride]
+
+
+def _coprime(stride: int, shape: torch.Size) -> int:
+    """The least stride from this one on that is coprime to every extent."""
+    stride = max(1, stride)
     while stride > 1 and any(math.gcd(stride, extent) > 1 for extent in shape if extent > 1):
         stride += 1
-    return flat[start % stride :: stride]
+    return stride
 
 
 def _settled(row: Row, flat: Tensor) -> Row:
@@ -186,3 +220,82 @@ def _centred(row: Row, flat: Tensor, low: float, high: float, nonzero: float) ->
         total += float(centred.sum())
         square += float(torch.dot(centred, centred))
     return Row(row.size, shift, total, square, low, high, 0, row.sampled, nonzero)
+
+
+# -- what looks at a sample only ------------------------------------------------------------------
+
+_SAMPLES, _FEATURES = 128, 32
+"""About how many samples of a batch, and how many entries of each, `batch_share` looks at."""
+
+
+def batch_share(tensor: Tensor, start: int = 0) -> Tensor:
+    """Variance across a batch (axis 0) over the mean square, both averaged over sampled entries.
+
+    In float64 around each entry's own mean, since one pass in float32 reads about -1e-6 where 1e-10
+    is true. NaN where every entry looked at is 0.
+
+    Args:
+        tensor: (samples, ...); measurable.
+        start: Moves the sample of entries.
+    """
+    batch = tensor.detach()[:: -(-tensor.shape[0] // _SAMPLES)]
+    if batch.stride(0):
+        batch = _once(batch)
+    order = sorted(range(1, batch.dim()), key=lambda dim: -batch.stride(dim))
+    rows = batch.permute(0, *order).reshape(batch.shape[0], -1)  # a view if dense
+    stride = _coprime(rows.shape[1] // _FEATURES, batch.shape[1:])
+    entries = _exact(rows[:, start % stride :: stride])
+    centred = (entries - entries.mean(0)).reshape(-1)
+    entries = entries.reshape(-1)
+    return torch.dot(centred, centred) / torch.dot(entries, entries)
+
+
+def _exact(tensor: Tensor) -> Tensor:
+    # Apple's devices have no float64; around the mean, float32 is good to 1e-13 of the square.
+    return tensor.float() if tensor.device.type == "mps" else tensor.double()
+
+
+def exponents(tensor: Tensor, start: int = 0, scale: _Number | None = None) -> Tensor:
+    """How many elements of a sample have each binary exponent, by the bins of `EXPONENTS`.
+
+    Args:
+        tensor: Any shape and strides; measurable.
+        start: Moves the sample.
+        scale: What the tensor was multiplied by (an AMP loss scale).
+    """
+    values = _once(tensor.detach())
+    sample = sampled(_flatten(values), values.shape, start)
+    sample = sample.float() if sample.element_size() < 4 else sample
+    sample = sample if scale is None else sample / scale
+    as_integer, shift, bias = _LAYOUTS[sample.dtype]
+    fields = sample.view(as_integer).bitwise_right_shift(shift).bitwise_and_(2 * bias + 1)
+    if _on_host(sample):
+        zeros = sample.numel() - int(torch.count_nonzero(sample))
+        return _binned(torch.bincount(fields, minlength=2 * bias + 2), zeros, bias)
+    low, high = EXPONENTS.start, EXPONENTS.stop - 1
+    # bincount would wait for the device to learn the largest field.
+    place = (fields - bias).clamp(low, high).where(sample.isfinite() & (sample != 0), high + 1)
+    each = torch.arange(low, high + 1, device=place.device)
+    return (place.unsqueeze(1) == each).sum(0, dtype=torch.float32)
+
+
+def _on_host(tensor: Tensor) -> bool:
+    return tensor.device.type == "cpu"
+
+
+_LAYOUTS = {torch.float32: (torch.int32, 23, 127), torch.float64: (torch.int64, 52, 1023)}
+"""Integer type of the same size, bits of the fraction, and what is added to a binary exponent."""
+
+
+def _binned(by_field: Tensor, zeros: int, bias: int) -> Tensor:
+    """Counts by exponent field, in the bins of `EXPONENTS`.
+
+    Field 0 is that of zeros and of numbers too small for the first bin, the last that of NaN and
+    infinity.
+    """
+    counts: list[float] = cast(Any, by_field).tolist()
+    first, last = bias + EXPONENTS.start, bias + EXPONENTS.stop - 1
+    bins = counts[first : last + 1]
+    bins[0] += sum(counts[:first]) - zeros
+    bins[-1] += sum(counts[last + 1 : -1])
+    return torch.tensor(bins, dtype=torch.float32)

@@ -8,14 +8,16 @@ import typer.main
 from traindx.cli.main import app
 
 # Arguments by name, options by their flags.
+JUDGING = {"--baseline", "--config", "--context", "--ignore", "--select"}
 COMMANDS: dict[str, set[str]] = {
-    "": {"--version"},
-    "check": {"run", "--fail-on", "--json"},
-    "demo": {"--folder"},
+    "": {"--lang", "--version"},
+    "check": {"run", "--fail-on", "--json", "--lang", "--write-baseline", *JUDGING},
+    "demo": {"--folder", "--lang"},
+    "diff": {"before", "after", "--config", "--fail-on", "--json", "--lang"},
     "norm verify": set(),
-    "report": {"run", "-o", "--output"},
-    "rule": {"code"},
-    "rules": {"--json"},
+    "report": {"run", "-o", "--lang", "--output", *JUDGING},
+    "rule": {"code", "--lang"},
+    "rules": {"--json", "--lang"},
     "run": {
         "script",
         "-m",
@@ -24,10 +26,14 @@ COMMANDS: dict[str, set[str]] = {
         "--every",
         "--fail-on",
         "--json",
+        "--lang",
         "--no-command",
         "--quiet",
         "--runs",
+        "--trap-nan",
+        *JUDGING,
     },
+    "show": {"run", "site", "--config", "--lang"},
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import traindx
 
-PUBLIC = ["Evidence", "Finding", "Run", "Severity", "__version__", "rule", "watch"]
+PUBLIC = ["Evidence", "Finding", "Run", "Severity", "__version__", "log", "rule", "watch"]
 
 
 def test_the_public_names_are_these() -> None:

@@ -14,7 +14,10 @@ MAX_LINES = 400
 
 # Where capture brings values to the host, and why that is not once too often.
 SYNCS = {"item", "cpu", "tolist", "numpy"}
-MAY_SYNC = {"capture/recorder.py::to_host": "all rows of a measured step in one copy, at its end"}
+MAY_SYNC = {
+    "capture/recorder.py::_joined": "all rows of a measured step in one copy, at its end",
+    "stats.py::_binned": "a histogram that is on the host already",
+}
 
 # The script runner is the one place that executes code: the user's own script.
 MAY_EXECUTE = {"script.py"}

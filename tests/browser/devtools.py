@@ -119,9 +119,9 @@ class Page:
         for shift in (2, 0):
             self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x + shift, y=y)
 
-    def screenshot(self, path: Path) -> None:
-        """The whole page as PNG, for eyes."""
-        reply = self.call("Page.captureScreenshot", captureBeyondViewport=True)
+    def screenshot(self, path: Path, *, whole: bool = True) -> None:
+        """The page as PNG, for eyes: the whole of it, or what fits its size."""
+        reply = self.call("Page.captureScreenshot", captureBeyondViewport=whole)
         path.write_bytes(base64.b64decode(reply["data"]))
 
 

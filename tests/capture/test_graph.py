@@ -324,3 +324,44 @@ def test_a_model_that_is_dropped_is_freed_while_watching():
         gc.collect()
         assert model() is None
         assert weight() is None
+
+
+TOKENS = torch.randint(0, 5, (4, 6))
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda scores: F.cross_entropy(scores.softmax(-1).view(-1, 5), TOKENS.view(-1)),
+        lambda scores: F.cross_entropy(scores.softmax(-1).transpose(1, -1), TOKENS),
+        lambda scores: F.cross_entropy(scores.softmax(-1).permute(0, -1, 1).contiguous(), TOKENS),
+        lambda scores: F.cross_entropy(
+            scores.transpose(1, 2).softmax(1), TOKENS, label_smoothing=0.1, weight=torch.ones(5)
+        ),
+        lambda scores: F.nll_loss(scores.softmax(-1).reshape(-1, 5), TOKENS.view(-1)),
+    ],
+    ids=["flattened", "transposed", "permuted", "smoothed and weighted", "without logarithm"],
+)
+def test_a_softmax_is_seen_through_what_rearranges_it(loss: Any):
+    comparison = Graph(loss(torch.randn(4, 6, 5, requires_grad=True))).comparison([])
+    assert comparison is not None
+    assert comparison.prediction is not None
+    assert comparison.prediction.operation == "SoftmaxBackward0"
+    assert comparison.prediction.rows_sum_to_one
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda scores: F.cross_entropy(scores.log_softmax(-1).view(-1, 5), TOKENS.view(-1)),
+        lambda scores: F.nll_loss(scores.log_softmax(-1).view(-1, 5), TOKENS.view(-1)),
+        lambda scores: F.cross_entropy(scores.sigmoid().view(-1, 5), TOKENS.view(-1)),
+        lambda scores: F.cross_entropy(scores.transpose(1, 2).softmax(-1), TOKENS),
+    ],
+    ids=["log-softmax", "likelihood", "sigmoid", "softmax over another axis"],
+)
+def test_other_predictions_are_no_probabilities_over_classes(loss: Any):
+    comparison = Graph(loss(torch.randn(4, 6, 5, requires_grad=True))).comparison([])
+    assert comparison is not None
+    assert comparison.prediction is not None
+    assert not comparison.prediction.rows_sum_to_one

@@ -102,11 +102,17 @@ def watched(
     budget: float = 0.03,
     clock: Callable[[], float] = perf_counter,
     fails: bool = False,
+    trap_nan: bool = False,
 ) -> Iterator[Recording]:
     """Watch what happens inside; afterwards torch is as before, and nothing was wrong."""
     recording = Recording()
     capture = Capture(
-        [recording], every=every, budget=budget, warn=recording.warnings.append, clock=clock
+        [recording],
+        every=every,
+        budget=budget,
+        trap_nan=trap_nan,
+        warn=recording.warnings.append,
+        clock=clock,
     )
     capture.arm()
     try:

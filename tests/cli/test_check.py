@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.twins import TRAINDX, run, run_files, write
-from traindx.cli.main import main
+from tests.cli.twins import TRAINDX, Command, run, run_files, write
 from traindx.cli.outcome import failed
 from traindx.findings import Evidence, Finding, Severity, Verdict
 from traindx.records import Event, EventKind, Site
@@ -54,26 +53,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert (done.returncode, done.stdout) == (1, b"trained\n"), done.stderr.decode()
     assert b"G006" in done.stderr
     return folder
-
-
-Command = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def traindx(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """Runs the command line in this process: exit code, standard output and error."""
-
-    def call(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["traindx", *map(str, words)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        code = stop.value.code or 0
-        assert isinstance(code, int)
-        return code, captured.out, captured.err
-
-    return call
 
 
 def document(folder: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
@@ -101,3 +101,7 @@ def wait_for(ready: Path, process: subprocess.Popen[bytes]) -> None:
 
 def run_files(folder: Path) -> list[Path]:
     return sorted((folder / "traindx-runs").glob("*.traindx"))
+
+
+Command = Callable[..., tuple[int, str, str]]
+"""Runs the command line in this process: exit code, standard output and error."""

@@ -32,7 +32,7 @@ NORMS = ("bn1", "bn2")
 
 def sample_run(verdict: Verdict | None = None) -> Run:
     """The run with its verdict, as if loaded from a file."""
-    run = Run(_items(), path=Path("traindx-runs/train-20260102-030405.traindx"))
+    run = Run(sample_items(), path=Path("traindx-runs/train-20260102-030405.traindx"))
     run.verdict = verdict or sample_verdict()
     return run
 
@@ -41,7 +41,7 @@ def healthy_run(verdict: Verdict) -> Run:
     """The same run without the loss that becomes NaN."""
     items = (
         item
-        for item in _items()
+        for item in sample_items()
         if not (isinstance(item, Scalar) and item.quantity == "loss" and math.isnan(item.value))
     )
     run = Run(items, path=Path("traindx-runs/train-20260102-030405.traindx"))
@@ -106,6 +106,8 @@ def _vanishing() -> Finding:
             cause="bn2 works with statistics of another scale.",
             fix="See N001.",
             series=("grad.rms",),
+            layers=("conv1", "conv2", "head"),
+            profiles=("grad.rms",),
         ),
         first_step=18,
         last_step=402,
@@ -157,7 +159,8 @@ def _cleared() -> Finding:
     )
 
 
-def _items() -> Iterator[Item]:
+def sample_items() -> Iterator[Item]:
+    """What was written of it."""
     yield Event(0, EventKind.STARTED, detail=_header())
     yield Description(0, _net())
     yield Description(0, _critic())

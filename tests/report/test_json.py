@@ -29,6 +29,17 @@ SHAPE: dict[str, Any] = {
     "rules": {"evaluated": [str], "not_evaluated": [{"code": str, "reason": str}]},
     "skipped_sites": [{"model": str, "site": str, "point": (str, Maybe), "reason": str}],
     "contexts": [str],
+    "context_details": [
+        {
+            "name": str,
+            "reason": str,
+            "model": str,
+            "site": str,
+            "first_step": int,
+            "last_step": (int, Maybe),
+        }
+    ],
+    "silenced": [{"fingerprint": str, "code": str, "model": str, "site": str, "reason": str}],
     "findings": [
         {
             "id": int,
@@ -39,6 +50,7 @@ SHAPE: dict[str, Any] = {
             "status": str,
             "model": str,
             "site": str,
+            "layers": [str],
             "point": (str, Maybe),
             "first_step": int,
             "last_step": int,
@@ -90,7 +102,14 @@ def test_every_key_is_documented() -> None:
     page = (Path(__file__).parents[2] / "docs" / "json.md").read_text("utf-8")
     documented = set(re.findall(r"`([\w.]+)`", page))
     finding = SHAPE["findings"][0]
-    assert {*SHAPE["run"], *finding, "rules.evaluated", "rules.not_evaluated"} <= documented
+    nested = {*SHAPE["context_details"][0], *SHAPE["silenced"][0]}
+    assert {
+        *SHAPE["run"],
+        *finding,
+        *nested,
+        "rules.evaluated",
+        "rules.not_evaluated",
+    } <= documented
     assert set(SHAPE) - {"rules"} <= documented
 
 

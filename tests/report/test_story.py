@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import pytest
 
 from tests.report.sample import LAYERS, sample_run, sample_verdict
 from traindx.capture import cadence
-from traindx.facts import ModelFacts, ModuleFacts
+from traindx.facts import Json, ModelFacts, ModuleFacts
 from traindx.findings import Finding, Verdict
 from traindx.records import Event, EventKind, Scalar, Site
 from traindx.report import story
@@ -78,32 +77,6 @@ def _run_of_losses(losses: list[float], verdict: Verdict, *names: str) -> Run:
 
 
 CLEAN = Verdict(evaluated=("G001", "N001"))
-
-
-def test_a_loss_that_ends_in_nan_is_told_first_and_marked_as_a_warning() -> None:
-    run = _run_of_losses([1.0, 0.5, math.nan, math.nan], CLEAN)
-    words = "the loss is not finite from step 2 on; nothing found by 2 of 2 rules"
-    assert story.verdict_words(run) == words
-    assert story.level(run) == "warning"
-    assert "The loss is NaN from step 2 on: rules that compare gradients cannot judge there." in (
-        story.notes(run)
-    )
-
-
-def test_a_loss_that_recovers_is_told_too() -> None:
-    run = _run_of_losses([1.0, math.inf, 0.5], CLEAN, "net", "critic")
-    assert story.verdict_words(run).startswith(
-        "the loss of net was not finite at some steps, first at step 1; "
-        "the loss of critic was not finite at some steps, first at step 1; nothing found"
-    )
-    assert story.level(run) == "warning"
-    assert "The loss of net was infinite at some steps, first at step 1" in story.notes(run)[1]
-
-
-def test_an_error_stays_one_when_the_loss_is_not_finite() -> None:
-    run = _run_of_losses([math.nan], _verdict({1: ()}))
-    assert story.verdict_words(run) == "the loss is not finite from step 0 on; 1 error"
-    assert story.level(run) == "error"
 
 
 def test_a_clean_run_is_clear_and_one_without_steps_is_not() -> None:
@@ -196,3 +169,9 @@ def test_a_site_is_told_by_model_path_class_and_place() -> None:
     assert where(run, Site("net", "bn2.weight")) == "net · bn2.weight (BatchNorm2d, layer 4 of 6)"
     assert where(run, Site("net")) == "net (ConvNet)"
     assert where(run, Site("")) == "the whole run"
+
+
+@pytest.mark.parametrize("value", [10**400, float("nan"), float("inf"), True, "x"])
+def test_a_cost_that_is_no_number_of_use_is_left_out(value: Json) -> None:
+    detail: dict[str, Json] = {"overhead_fraction": value, "sink_seconds": value, "seconds": 1.0}
+    assert story.cost(Run([Event(0, EventKind.ENDED, detail=detail)])) == ""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 
-from tests.report.sample import IMG_NAME, healthy_run, sample_run
-from traindx.findings import NotEvaluated, Verdict
+from tests.report.sample import IMG_NAME, healthy_run, sample_run, sample_verdict
+from traindx.findings import Context, NotEvaluated, Silenced, Verdict
+from traindx.records import Site
 from traindx.report import text
 from traindx.run import Run
 
 SNAPSHOT = """\
-the loss of critic is not finite from step 331 on; 1 error, 1 warning, explaining 1 more
-finding in 403 steps (60 measured)
+1 error, 1 warning, explaining 1 more finding in 403 steps (60 measured)
 
 error N001 bn-eval-gap
   where     net · bn2 (BatchNorm2d, layer 4 of 6)
@@ -48,8 +49,6 @@ not measured
   - output: compiled (critic · <b>score</b>)
 
 notes
-  - The loss of critic is NaN from step 331 on: rules that compare gradients cannot
-    judge there.
   - Two optimizers take turns.
 
 run
@@ -85,14 +84,6 @@ def test_a_clean_run_says_how_many_rules_looked() -> None:
     verdict = Verdict(evaluated=("N001", "N002"), not_evaluated=(NotEvaluated("G006", "why"),))
     first = text.render(healthy_run(verdict)).split("\n")[0]
     assert first == "nothing found by 2 of 3 rules in 403 steps (60 measured)"
-
-
-def test_a_run_whose_loss_is_not_finite_is_not_called_clean() -> None:
-    verdict = Verdict(evaluated=("N001", "N002"), not_evaluated=(NotEvaluated("G006", "why"),))
-    first, second, *_ = text.render(sample_run(verdict), color=True).split("\n")
-    assert "the loss of critic is not finite from step 331 on; nothing found by 2 of 3" in first
-    assert first.startswith("\x1b[1;33m")
-    assert "(60 measured)" in second
 
 
 def test_a_run_that_no_rule_could_judge_is_not_called_clean() -> None:
@@ -135,3 +126,67 @@ def test_color_is_for_terminals_whose_reader_has_not_refused_it() -> None:
     assert not text.wants_color(io.StringIO(), {})
     assert not text.wants_color(_Terminal(), {"NO_COLOR": "1"})
     assert not text.wants_color(_Terminal(), {"TERM": "dumb"})
+
+
+def _several(number: int) -> Verdict:
+    one, symptom, *_ = sample_verdict().findings
+    roots = tuple(replace(one, id=i, code=f"N10{i}") for i in range(1, number + 1))
+    return Verdict(findings=(*roots, replace(symptom, id=9, caused_by=(number,))))
+
+
+def test_three_roots_are_told_in_full_and_the_others_in_a_line_each() -> None:
+    told = text.render(sample_run(_several(5)), width=400)
+    assert [code for code in ("N101", "N102", "N103") if f"\nerror {code}" in told] == [
+        "N101",
+        "N102",
+        "N103",
+    ]
+    assert told.count("  why ") == 3
+    rest = told.split("\nand 2 more\n")[1].split("\n\n")[0].split("\n")
+    assert rest[0].startswith("  - error N104 bn-eval-gap at net · bn2 (BatchNorm2d, layer 4 of 6)")
+    assert rest[1].endswith(", explaining 1 more finding")
+    assert len(rest) == 2
+
+
+def test_three_roots_leave_nothing_over() -> None:
+    assert "more\n" not in text.render(sample_run(_several(3)))
+
+
+def test_contexts_and_what_they_silence_are_told_with_their_reasons() -> None:
+    verdict = Verdict(
+        evaluated=("N001",),
+        silenced=(Silenced("O001", Site("net", "bn2"), "warmup: the rate rose"),),
+        contexts=(Context("warmup", "the rate rose"), Context("gan", "declared", Site("critic"))),
+    )
+    told = text.render(healthy_run(verdict))
+    assert (
+        "\nsilenced\n  - O001 at net · bn2 (BatchNorm2d, layer 4 of 6): warmup: the rate rose\n"
+    ) in told
+    assert "\ncontexts\n  - warmup: the rate rose\n  - gan at critic (Critic): declared\n" in told
+
+
+def test_a_fix_that_is_code_is_not_wrapped_and_a_sentence_is() -> None:
+    one = sample_verdict().findings[0]
+    code, sentence = "# " + "long " * 30, "Do " + "this " * 30
+    for fix, lines in ((code, 1), (sentence, 3)):
+        found = replace(one, evidence=replace(one.evidence, fix=fix))
+        told = text.render(sample_run(Verdict(findings=(found,))), width=80)
+        shown = told.split("  fix ")[1].split("  excluded ")[0].strip().split("\n")
+        assert len(shown) == lines
+
+
+CHINESE = """\
+1 個錯誤、1 個警告，連帶解釋另外 1 項診斷（共 403 步，量測了其中 60 步）
+
+錯誤 N001 bn-eval-gap
+  位置      net · bn2（BatchNorm2d，6 層中的第 4 層）
+"""
+
+
+def test_the_report_in_chinese_keeps_its_columns() -> None:
+    told = text.render(sample_run(), language="zh-Hant")
+    assert told.startswith(CHINESE)
+    assert "\n  數值      gap 1.93（門檻 0.2）；initial_weight 0.818；門檻 after 20\n" in told
+    assert "\n  出現於    第 9 到 402 步之間，共 51 個量測步\n" in told
+    assert "\n未評估\n  - F005：" in told
+    assert "\x1b" not in told

@@ -35,6 +35,9 @@ class Recording:
         stats = TensorStats(count=100, mean=0.0, m2=100 * rms * rms, min=-rms, max=rms)
         self.items.append(Record(step, Site(model, fqn), Point.GRAD, stats))
 
+    def described(self, step: int, facts: Facts):
+        self.items.append(Description(step, facts))
+
     def measured(self, step: int):
         self.items.append(Event(step, EventKind.MEASURED))
 

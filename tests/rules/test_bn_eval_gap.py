@@ -36,6 +36,7 @@ def test_fires_on_a_lasting_gap():
     (finding,) = run_of([0.8] * 20).findings("N001")
     assert finding.severity is Severity.WARNING
     assert finding.evidence.site == ("net", "bn2")
+    assert finding.evidence.layers == ("bn2",)
     assert finding.evidence.numbers["gap"] == 0.8
     assert finding.evidence.numbers["noise"] == pytest.approx(math.sqrt(1.5 / 64))
     assert "1 of 2 normalization layers are off by more than 0.5" in finding.evidence.message

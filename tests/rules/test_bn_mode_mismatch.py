@@ -70,6 +70,7 @@ def test_fires_at_the_first_affected_layer_and_counts_the_others():
     (finding,) = run_of(mode, mode=mode, norms=("bn2",)).findings("N004")
     assert finding.evidence.site.fqn == "bn2"
     assert finding.evidence.message.startswith("1 of 2 normalization layers")
+    assert finding.evidence.layers == ("bn2",)
 
 
 def test_silent_on_a_pretrained_layer_kept_in_eval_mode():

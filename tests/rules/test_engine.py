@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from tests.rules.recording import Recording, batchnorm_net, chain
 from traindx.errors import UsageError
 from traindx.facts import PathFacts
-from traindx.findings import Evidence, Severity, Verdict
+from traindx.findings import Evidence, NotEvaluated, Severity, Silenced, Verdict
 from traindx.records import EventKind, Site
 from traindx.rules.engine import Engine, judge
+from traindx.rules.judging import Ignore, Judging
 from traindx.rules.rule import Rule, rule
 from traindx.run import Run
 
@@ -277,6 +278,53 @@ def test_an_unknown_option_is_an_error_that_names_the_known_ones():
 def test_options_of_an_unknown_rule_are_an_error():
     with pytest.raises(UsageError, match="There is no rule `N999`"):
         Engine(options={"N999": {"gap": 1.0}})
+
+
+# -- what the user asks for ----------------------------------------------------------------------
+
+
+def test_a_rule_that_is_not_selected_is_listed_as_not_evaluated():
+    judging = Judging(select=frozenset({"G901"}))
+    verdict = judge(values(1).items, [alarm(), alarm("G901")], judging=judging)
+    assert [finding.code for finding in verdict.findings] == ["G901"]
+    assert verdict.evaluated == ("G901",)
+    assert verdict.not_evaluated == (NotEvaluated("G900", "not selected"),)
+
+
+def test_options_of_a_rule_that_is_not_selected_are_no_error():
+    judging = Judging(select=frozenset({"N001"}), thresholds={"G006": {"window": 4.0}})
+    assert Engine(judging=judging).verdict.findings == ()
+
+
+def test_a_finding_that_is_ignored_at_its_site_is_silenced_there_only():
+    recording = values(1)
+    recording.items[-1:-1] = values(1, fqn="2").items[1:-1]
+    ignore = Ignore(frozenset({"G900"}), "2", "G900@2", "pyproject.toml")
+    verdict = judge(recording.items, [alarm()], judging=Judging(ignore=(ignore,)))
+    assert [finding.evidence.site.fqn for finding in verdict.findings] == ["0"]
+    reason = "ignored by pyproject.toml: G900@2"
+    assert verdict.silenced == (Silenced("G900", Site("net", "2"), reason),)
+    assert verdict.worst() is Severity.ERROR
+
+
+def test_a_finding_of_the_baseline_is_silenced_and_does_not_count():
+    (finding,) = verdict_of(values(1), alarm()).findings
+    judging = Judging(known=frozenset({finding.fingerprint}), baseline="base.json")
+    verdict = judge(values(1).items, [alarm()], judging=judging)
+    assert verdict.findings == ()
+    assert [entry.reason for entry in verdict.silenced] == ["known: in the baseline base.json"]
+    assert verdict.worst() is None
+
+
+def test_what_is_ignored_explains_nothing():
+    recording = Recording(chain(3))
+    recording.scalar(0, "lr", 1, "0")
+    recording.scalar(0, "loss", 1, "0")
+    recording.measured(0)
+    rules = (alarm("G901", quantity="lr"), alarm(explained_by=("G901",)))
+    ignore = Ignore(frozenset({"G901"}), "*", "G901", "--ignore")
+    (left,) = judge(recording.items, rules, judging=Judging(ignore=(ignore,))).findings
+    assert (left.code, left.caused_by) == ("G900", ())
 
 
 # -- live and offline ----------------------------------------------------------------------------

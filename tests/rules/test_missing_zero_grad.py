@@ -19,8 +19,8 @@ def test_fires_when_no_step_clears_its_gradients():
     assert (finding.first_step, finding.last_step, finding.count) == (3, 5, 3)
     assert finding.evidence.numbers == {"fraction": 5 / 6, "measured_steps": 6}
     assert finding.evidence.message == (
-        "in 83 % of the last 6 measured steps of SGD the gradient was added onto that of the step "
-        "before (threshold 50 %)"
+        "in 83% of the last 6 measured steps of SGD the gradient was added onto that of the step "
+        "before (threshold 50%)"
     )
 
 

@@ -60,6 +60,7 @@ def test_fires_as_one_finding_on_modules_in_a_row_behind_one_cut():
     model = model_of(linear("conv1", 1), linear("conv2", 2), linear("conv3", 3), linear("head", 4))
     (finding,) = run_of(model, without("conv1", "conv2")).findings("G003")
     assert finding.evidence.site.fqn == "conv2"
+    assert finding.evidence.layers == ("conv1", "conv2")
     assert "`conv2` and 1 module before it" in finding.evidence.message
 
 

@@ -27,7 +27,7 @@ def findings(tmp_path: Path) -> Callable[[Training], list[Finding]]:
 
     def run(training: Training) -> list[Finding]:
         torch.manual_seed(0)
-        with traindx.watch("training", folder=tmp_path) as session:
+        with traindx.watch(name="training", folder=tmp_path) as session:
             training()
         verdict = session.run.verdict
         assert verdict is not None
@@ -391,10 +391,17 @@ def deep(activation: type[nn.Module], depth: int, gain: float, norm: bool = Fals
     return nn.Sequential(*layers, nn.Linear(32, 3))
 
 
+def small_batch(step: int) -> tuple[Tensor, Tensor]:
+    """Too few samples to say how much of the output depends on them."""
+    inputs, labels = problem()
+    picked = torch.arange(step * 16, step * 16 + 16) % len(inputs)
+    return inputs[picked], labels[picked]
+
+
 def test_a_deep_tanh_network_with_small_weights_fires_g001(findings):
     def training():
         net = deep(nn.Tanh, 12, gain=0.3)
-        fit(net, sgd(net))
+        fit(net, sgd(net), batch=small_batch)
 
     assert codes(findings(training)) == ["G001"]
 
@@ -403,7 +410,7 @@ def test_a_very_deep_tanh_network_with_its_default_weights_fires_g001(findings):
     def training():
         layers = [layer for _ in range(30) for layer in (nn.Linear(20, 20), nn.Tanh())]
         net = nn.Sequential(*layers, nn.Linear(20, 3))
-        fit(net, sgd(net))
+        fit(net, sgd(net), batch=small_batch)
 
     assert codes(findings(training)) == ["G001"]
 
@@ -421,8 +428,10 @@ def test_twelve_sigmoids_fire_f005_which_explains_the_vanishing_gradient(finding
         net = deep(nn.Sigmoid, 12, gain=1.0)
         fit(net, sgd(net))
 
-    cause, symptom = findings(training)
-    assert (cause.code, symptom.code, symptom.caused_by) == ("F005", "G001", (cause.id,))
+    cause, *symptoms = findings(training)
+    assert cause.code == "F005"
+    assert codes(symptoms) == ["F001", "G001"]
+    assert all(cause.id in symptom.caused_by for symptom in symptoms)
     assert cause.evidence.numbers["sigmoids"] == 12
 
 
@@ -442,8 +451,8 @@ def test_thirty_tanh_layers_as_torch_initializes_them_fire_g001(findings):
         net = nn.Sequential(*layers, nn.Linear(20, 3))
         fit(net, sgd(net))
 
-    (finding,) = findings(training)
-    assert finding.code == "G001"
+    cause, finding = findings(training)
+    assert (cause.code, finding.code, finding.caused_by) == ("F001", "G001", (cause.id,))
     assert finding.evidence.numbers["slope"] < finding.thresholds["slope"]
 
 
@@ -453,7 +462,7 @@ def test_four_hundred_layers_whose_gradients_underflow_fire_g001(findings):
         net = nn.Sequential(*layers, nn.Linear(20, 3))
         fit(net, sgd(net), steps=20)
 
-    assert codes(findings(training)) == ["G001"]
+    assert codes(findings(training)) == ["F001", "G001"]
 
 
 class Tripled(nn.Module):
@@ -475,11 +484,11 @@ def test_a_fan_out_that_makes_up_for_the_sigmoids_is_no_f005(findings):
         net.append(nn.Linear(32, 3))
         fit(net, sgd(net))
 
-    assert codes(findings(training)) == ["G001"]
+    assert codes(findings(training)) == ["F001", "G001"]
 
 
 def test_gradients_that_are_never_finite_leave_g001_and_f005_unjudged(tmp_path: Path):
-    with traindx.watch("training", folder=tmp_path) as session:
+    with traindx.watch(name="training", folder=tmp_path) as session:
         net = deep(nn.Sigmoid, 12, gain=1.0)
         with torch.no_grad():
             next(net.parameters()).fill_(torch.nan)
@@ -487,4 +496,246 @@ def test_gradients_that_are_never_finite_leave_g001_and_f005_unjudged(tmp_path: 
     assert session.run.verdict is not None
     reasons = {it.code: it.reason for it in session.run.verdict.not_evaluated}
     assert reasons["G001"] == reasons["F005"] == "the gradients of net are not finite"
-    assert story.headline(session.run).startswith("the loss is not finite from step 0 on; ")
+    assert story.headline(session.run).startswith("1 error in ")
+
+
+# -- F001 ------------------------------------------------------------------------------------------
+
+
+class Residual(nn.Module):
+    """A block whose branch starts at zero."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(20, 20)
+        self.outer = nn.Linear(20, 20)
+        nn.init.zeros_(self.outer.weight)
+        nn.init.zeros_(self.outer.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.outer(torch.relu(self.inner(x)))
+
+
+def deep_relu(depth: int) -> nn.Sequential:
+    """As torch initializes it."""
+    layers = [part for _ in range(depth) for part in (nn.Linear(20, 20), nn.ReLU())]
+    return nn.Sequential(*layers, nn.Linear(20, 3))
+
+
+def test_twenty_relu_layers_as_torch_initializes_them_fire_f001(findings):
+    def training():
+        net = deep_relu(20)
+        fit(net, sgd(net))
+
+    cause, *symptoms = findings(training)
+    assert (cause.code, cause.severity, cause.evidence.site.fqn) == ("F001", Severity.ERROR, "0")
+    assert all(symptom.caused_by == (cause.id,) for symptom in symptoms)
+
+
+def test_the_repair_that_f001_names_repairs_it(findings):
+    def training():
+        net = deep_relu(20)
+        fix = findings_of_f001[0].evidence.fix
+        exec(fix, {"torch": torch, "net": net})
+        fit(net, sgd(net))
+
+    def broken():
+        net = deep_relu(20)
+        fit(net, sgd(net), steps=5)
+
+    findings_of_f001 = findings(broken)
+    assert "F001" not in codes(findings(training))
+
+
+def test_few_relu_layers_are_no_f001(findings):
+    def training():
+        net = deep_relu(4)
+        fit(net, sgd(net))
+
+    assert findings(training) == []
+
+
+def test_inputs_that_are_all_alike_are_no_f001(findings):
+    """A regression to what one and the same state is worth."""
+
+    def training():
+        net = nn.Sequential(nn.Linear(20, 32), nn.ReLU(), nn.Linear(32, 32), nn.ReLU())
+        net.append(nn.Linear(32, 3))
+        labels = torch.arange(64) % 3
+        fit(net, sgd(net, lr=0.01), batch=lambda _step: (torch.ones(64, 20), labels))
+
+    assert "F001" not in codes(findings(training))
+
+
+def test_residual_branches_and_a_head_that_start_at_zero_are_no_f001(findings):
+    def training():
+        head = nn.Linear(20, 3)
+        nn.init.zeros_(head.weight)
+        nn.init.zeros_(head.bias)
+        net = nn.Sequential(nn.Linear(20, 20), *(Residual() for _ in range(4)), head)
+        fit(net, sgd(net))
+
+    assert findings(training) == []
+
+
+class Placed(nn.Module):
+    """A sequence model with learned positions and a token of its own, the same for every sample."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Linear(4, 16)
+        self.position = nn.Embedding(6, 16)
+        self.token = nn.Parameter(torch.zeros(1, 1, 16))
+        self.layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
+        self.head = nn.Linear(16, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        places = torch.arange(6).expand(len(x), 6)
+        h = torch.cat((self.token.expand(len(x), 1, 16), self.embed(x.view(-1, 5, 4))), 1)
+        return self.head(self.layer(h + self.position(places))[:, 0])
+
+
+def test_positions_and_learned_tokens_are_no_f001(findings):
+    def training():
+        net = Placed()
+        fit(net, torch.optim.Adam(net.parameters(), lr=1e-3))
+
+    assert findings(training) == []
+
+
+# -- F003 ------------------------------------------------------------------------------------------
+
+
+def large_batch(step: int) -> tuple[Tensor, Tensor]:
+    inputs, labels = problem()
+    picked = torch.arange(step * 256, step * 256 + 256) % len(inputs)
+    return inputs[picked], labels[picked]
+
+
+def biased(bias: float) -> nn.Sequential:
+    second = nn.Linear(64, 64)
+    nn.init.constant_(second.bias, bias)
+    return nn.Sequential(nn.Linear(20, 64), nn.ReLU(), second, nn.ReLU(), nn.Linear(64, 3))
+
+
+def test_biases_far_below_zero_fire_f003_as_an_error(findings):
+    def training():
+        net = biased(-4.0)
+        fit(net, sgd(net), batch=large_batch)
+
+    cause, *symptoms = findings(training)
+    assert (cause.code, cause.severity, cause.evidence.site.fqn) == ("F003", Severity.ERROR, "3")
+    assert all(symptom.caused_by == (cause.id,) for symptom in symptoms)
+
+
+def test_steps_that_are_far_too_large_fire_f003_which_the_rate_explains(findings):
+    def training():
+        net = biased(0.0)
+        fit(net, sgd(net, lr=10.0), steps=240, batch=large_batch)
+
+    found = findings(training)
+    rate = next(finding for finding in found if finding.code == "O001")
+    dead = next(finding for finding in found if finding.code == "F003")
+    assert dead.caused_by == (rate.id,)
+    assert dead.evidence.numbers["first"] < 0.1 < 0.4 < dead.evidence.numbers["dead"]
+
+
+def test_units_that_die_while_the_model_learns_all_the_same_are_no_f003(findings):
+    def training():
+        net = biased(0.0)
+        fit(net, torch.optim.Adam(net.parameters(), lr=0.1), steps=240, batch=large_batch)
+
+    assert "F003" not in codes(findings(training))
+
+
+def test_units_that_are_dead_from_the_start_are_no_f003(findings):
+    """Half of a layer never speaks; the other half learns, and no more die."""
+
+    def training():
+        net = biased(0.0)
+        with torch.no_grad():
+            net.get_parameter("2.bias")[:32] = -8.0
+        fit(net, sgd(net), batch=large_batch)
+
+    assert "F003" not in codes(findings(training))
+
+
+def test_sparse_units_are_no_f003(findings):
+    """Four in five of their values are zero, but nearly every unit is active for some sample."""
+
+    def training():
+        net = biased(-0.2)
+        fit(net, sgd(net), batch=large_batch)
+
+    assert findings(training) == []
+
+
+# -- N003 ------------------------------------------------------------------------------------------
+
+
+def batches_of(size: int) -> Callable[[int], tuple[Tensor, Tensor]]:
+    def batch(_step: int) -> tuple[Tensor, Tensor]:
+        inputs, labels = problem()
+        picked = torch.randint(len(inputs), (size,))
+        return inputs[picked], labels[picked]
+
+    return batch
+
+
+def test_batches_of_two_fire_n003_as_an_error(findings):
+    def training():
+        net = mlp(norm=True)
+        fit(net, sgd(net, lr=0.01), steps=250, batch=batches_of(2))
+
+    (finding,) = findings(training)
+    assert (finding.code, finding.severity) == ("N003", Severity.ERROR)
+    assert finding.evidence.site.fqn == "1"
+    assert finding.evidence.numbers["size"] == 2
+
+
+def test_accumulating_gradients_over_small_batches_fires_n003_all_the_same(findings):
+    def training():
+        net = mlp(norm=True)
+        fit(net, sgd(net, lr=0.01), steps=800, batch=batches_of(6), clear_every=4)
+
+    (finding,) = findings(training)
+    assert (finding.code, finding.severity) == ("N003", Severity.WARNING)
+    assert finding.evidence.numbers["size"] == 6
+
+
+def test_the_repair_that_n003_names_repairs_it(findings):
+    def training(fix: str = ""):
+        net = mlp(norm=True)
+        exec(fix, {"torch": torch, "net": net})
+        fit(net, sgd(net, lr=0.01), steps=250, batch=batches_of(4))
+
+    (finding,) = findings(training)
+    assert findings(lambda: training(finding.evidence.fix)) == []
+
+
+def test_two_images_with_many_positions_are_no_n003(findings):
+    def training():
+        net = nn.Sequential(nn.Unflatten(1, (1, 4, 5)), nn.Conv2d(1, 8, 3, padding=1))
+        net.extend([nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(160, 3)])
+        fit(net, sgd(net, lr=0.01), steps=250, batch=batches_of(2))
+
+    assert findings(training) == []
+
+
+def test_a_small_last_batch_of_each_epoch_is_no_n003(findings):
+    def training():
+        net = mlp(norm=True)
+        small, large = batches_of(2), batches_of(64)
+        fit(net, sgd(net), steps=250, batch=lambda step: (large, large, small)[step % 3](step))
+
+    assert findings(training) == []
+
+
+def test_frozen_statistics_in_small_batches_are_no_n003(findings):
+    def training():
+        net = mlp(norm=True)
+        fit(net, sgd(net))
+        net[1].requires_grad_(False).eval()
+        fit(net, sgd(net, lr=0.01), steps=250, batch=batches_of(2))
+
+    assert "N003" not in codes(findings(training))

@@ -32,6 +32,8 @@ def test_fires_on_ten_sigmoids_whose_gradient_vanishes():
     (finding,) = run_of(sigmoids(DEPTH)).findings("F005")
     assert finding.severity is Severity.ERROR
     assert finding.evidence.site == ("net", "0")
+    assert finding.evidence.layers[0] == "0"
+    assert finding.evidence.profiles == ("grad.rms",)
     assert finding.evidence.numbers["log10_bound"] == pytest.approx(DEPTH * math.log10(0.25))
     bound, measured = finding.evidence.message.split("; measured, ")
     assert "every way from the loss back to `0.weight` passes 10 sigmoids or more" in bound

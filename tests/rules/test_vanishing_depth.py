@@ -40,6 +40,8 @@ def test_fires_when_each_layer_takes_two_thirds_of_a_decade():
     (finding,) = run_of(0.65).findings("G001")
     assert finding.severity is Severity.ERROR
     assert finding.evidence.site == ("net", "0")
+    assert finding.evidence.layers == tuple(map(str, range(8)))
+    assert finding.evidence.profiles == ("grad.rms",)
     assert finding.evidence.numbers["slope"] == pytest.approx(0.65)
     assert finding.evidence.numbers["ratio"] == pytest.approx(10 ** (-0.65 * 7))
     assert "threshold 0.001" in finding.evidence.message

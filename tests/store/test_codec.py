@@ -18,9 +18,10 @@ from traindx.facts import (
     PathFacts,
     TensorFacts,
 )
-from traindx.findings import Evidence, Finding, NotEvaluated, Verdict
+from traindx.findings import Context, Evidence, Finding, NotEvaluated, Silenced, Verdict
 from traindx.store.codec import MAX_DEPTH, MalformedError, number
 from traindx.store.nouns import (
+    CONTEXT,
     EVIDENCE,
     FACTS,
     FINDING,
@@ -32,6 +33,7 @@ from traindx.store.nouns import (
     OPTIONS,
     PARAM,
     PATH,
+    SILENCED,
     TENSOR,
     VERDICT,
 )
@@ -68,6 +70,8 @@ OPTIMIZER_TEXT = '{"name": "SGD", "kind": "SGD", "groups": [], "num_params": 2}'
             '"first_step": 0, "last_step": 0, "count": 1}',
         ),
         (NOT_EVALUATED, NotEvaluated, '{"code": "G005", "reason": "needs preflight"}'),
+        (SILENCED, Silenced, '{"code": "N001", "site": {"model": "m"}, "reason": "declared"}'),
+        (CONTEXT, Context, '{"name": "gan", "reason": "two optimizers"}'),
         (VERDICT, Verdict, "{}"),
     ],
 )

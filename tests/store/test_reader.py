@@ -15,7 +15,17 @@ import pytest
 
 from traindx.errors import BadRunFileError
 from traindx.facts import ModelFacts, OptimizerFacts
-from traindx.records import Description, Event, EventKind, Point, Record, Scalar, Site, TensorStats
+from traindx.records import (
+    Description,
+    Event,
+    EventKind,
+    Point,
+    Record,
+    Scalar,
+    Site,
+    TensorStats,
+    Vector,
+)
 from traindx.run import Run
 from traindx.store.reader import read
 from traindx.store.writer import Writer
@@ -30,6 +40,7 @@ ITEMS = [
         for item in (
             Record(step, Site("net", "w"), Point.GRAD, TensorStats(9, 0.5, 2.0, -1.0, 3.0)),
             Scalar(step, "loss", 1 / (step + 1), Site("net")),
+            Vector(step, "norm.batch_mean", Site("net", "bn"), (0.5, step / 7)),
             Event(step, EventKind.MEASURED),
         )
     ),
@@ -137,7 +148,7 @@ def test_a_newer_schema_names_both_versions(path: Path) -> None:
     edit(path, "PRAGMA user_version = 7")
     text = message(path)
     assert "has run file schema 7, and traindx 0" in text
-    assert "reads only 1. Update it: `pip install --upgrade traindx`." in text
+    assert "reads up to 2. Update it: `pip install --upgrade traindx`." in text
 
 
 def test_write_ahead_logging_says_how_to_switch_back(path: Path) -> None:
@@ -203,11 +214,23 @@ def test_a_page_of_noise_is_found(path: Path) -> None:
         ("UPDATE descriptions SET facts = '{}'", "every field of"),
         ("INSERT INTO verdict VALUES (1, '{\"findings\": 3}', 0)", "expected an array, found 3"),
         ("INSERT INTO verdict VALUES (1, '{}', 0)", "its verdict is half an old and half a new"),
+        ("UPDATE vectors SET count = 3", "expected the bytes of 3 numbers"),
+        ("UPDATE vectors SET count = -1", "expected at most 65,536 numbers, found -1"),
+        ("UPDATE vectors SET count = 65537", "expected at most 65,536 numbers, found 65537"),
+        ("UPDATE vectors SET count = 9e18", "expected at most 65,536 numbers, found 9"),
+        ("UPDATE vectors SET count = 'two'", "expected at most 65,536 numbers, found 'two'"),
+        ("UPDATE vectors SET numbers = x'00'", "expected the bytes of 2 numbers"),
+        ("UPDATE vectors SET numbers = zeroblob(9999)", "expected the bytes of 2 numbers"),
+        ("UPDATE vectors SET numbers = 'sixteen letters.'", "expected the bytes of 2 numbers"),
+        ("UPDATE vectors SET numbers = 7", "expected the bytes of 2 numbers"),
+        ("UPDATE vectors SET step = 'last'", "expected an integer, found 'last'"),
+        ("DELETE FROM vectors WHERE id > 500", "not as many as were stored"),
         ("DELETE FROM scalars WHERE id > 500", "not as many as were stored"),
         ("DELETE FROM stored", "not as many as were stored"),
         ("INSERT INTO stored VALUES (1)", "not as many as were stored"),
-        ("DROP TABLE verdict", "its tables are not those of schema 1"),
-        ("ALTER TABLE scalars ADD COLUMN x", "its tables are not those of schema 1"),
+        ("DROP TABLE verdict", "its tables are not those of schema 2"),
+        ("DROP TABLE vectors", "its tables are not those of schema 2"),
+        ("ALTER TABLE scalars ADD COLUMN x", "its tables are not those of schema 2"),
     ],
 )
 def test_a_value_that_does_not_belong_is_damage(path: Path, statement: str, reason: str) -> None:
@@ -224,7 +247,7 @@ def test_a_view_that_never_ends_is_not_taken_for_a_table(path: Path) -> None:
         "DROP TABLE scalars",
         f"CREATE VIEW scalars AS {endless} SELECT i AS id, i AS step, 1 AS place, 0.0 FROM n",
     )
-    assert "its tables are not those of schema 1" in message(path)
+    assert "its tables are not those of schema 2" in message(path)
 
 
 def test_an_index_or_a_view_of_the_users_own_does_no_harm(path: Path) -> None:

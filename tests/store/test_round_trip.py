@@ -23,7 +23,15 @@ from traindx.facts import (
     PathFacts,
     TensorFacts,
 )
-from traindx.findings import Evidence, Finding, NotEvaluated, Severity, Verdict
+from traindx.findings import (
+    Context,
+    Evidence,
+    Finding,
+    NotEvaluated,
+    Severity,
+    Silenced,
+    Verdict,
+)
 from traindx.records import (
     Description,
     Event,
@@ -34,6 +42,7 @@ from traindx.records import (
     Scalar,
     Site,
     TensorStats,
+    Vector,
 )
 from traindx.store.reader import read
 from traindx.store.writer import Writer
@@ -83,9 +92,13 @@ FACTS = (
     )
     | st.builds(LossFacts, TEXTS, TEXTS, TEXTS, TENSORS, TENSORS)
 )
+VECTORS = (st.lists(st.floats(width=32), max_size=70) | st.lists(st.floats(), max_size=9)).map(
+    tuple
+)
 STATS = st.builds(TensorStats, COUNTS, REALS, REALS, REALS, REALS, COUNTS, COUNTS, COUNTS)
 ITEMS = st.one_of(
     st.builds(Scalar, INT64, TEXTS, REALS, SITES),
+    st.builds(Vector, INT64, TEXTS, SITES, VECTORS),
     st.builds(Record, INT64, SITES, st.sampled_from(Point), STATS),
     st.builds(Event, INT64, st.sampled_from(EventKind), SITES, OPTIONS),
     st.builds(Description, INT64, FACTS),
@@ -103,6 +116,8 @@ EVIDENCE = st.builds(
     excluded=NAMES,
     series=NAMES,
     severity=st.none() | st.sampled_from(Severity),
+    layers=NAMES,
+    profiles=NAMES,
 )
 FINDINGS = st.builds(
     Finding,
@@ -124,6 +139,8 @@ VERDICTS = st.builds(
     st.lists(FINDINGS, max_size=2).map(tuple),
     NAMES,
     st.lists(st.builds(NotEvaluated, TEXTS, TEXTS), max_size=2).map(tuple),
+    silenced=st.lists(st.builds(Silenced, TEXTS, SITES, TEXTS), max_size=2).map(tuple),
+    contexts=st.lists(st.builds(Context, TEXTS, TEXTS, SITES), max_size=2).map(tuple),
 )
 
 
@@ -203,3 +220,33 @@ def test_nan_is_stored_as_null_so_that_sql_averages_leave_it_out(tmp_path: Path)
     writer.close()
     with closing(sqlite3.connect(tmp_path / "run.traindx")) as db:
         assert db.execute("SELECT avg(value), count(*) FROM scalars").fetchone() == (2.0, 3)
+
+
+def stored_vector(folder: Path, values: tuple[float, ...]) -> tuple[int, int]:
+    """What count of numbers and how many bytes the file has of one vector."""
+    writer = Writer(folder / "run.traindx")
+    writer.write([Vector(0, "norm.batch_mean", Site("net", "bn"), values)])
+    writer.close()
+    with closing(sqlite3.connect(folder / "run.traindx")) as db:
+        return db.execute("SELECT count, length(numbers) FROM vectors").fetchone()
+
+
+def test_numbers_that_fit_four_bytes_take_four(tmp_path: Path) -> None:
+    assert stored_vector(tmp_path, (0.5, -0.0, math.inf, math.nan, 4096.0)) == (5, 20)
+
+
+def test_numbers_that_do_not_fit_four_bytes_take_eight(tmp_path: Path) -> None:
+    assert stored_vector(tmp_path, (0.5, 0.1, 1e300)) == (3, 24)
+
+
+def test_a_vector_keeps_its_place_among_the_items() -> None:
+    place = Site("net", "bn")
+    items: list[Item] = [
+        Scalar(0, "loss", 1.0, Site("net")),
+        Vector(0, "norm.batch_mean", place, (1.0, 2.0)),
+        Record(0, place, Point.INPUT, TensorStats(1, 0.0, 0.0, 0.0, 0.0)),
+        Vector(0, "norm.batch_var", place, ()),
+        Event(0, EventKind.ORIGIN, place, {"phase": "forward", "index": [0, 3]}),
+        Event(0, EventKind.MEASURED),
+    ]
+    assert there_and_back(items)[0] == items

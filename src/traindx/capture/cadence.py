@@ -6,8 +6,12 @@ from collections import deque
 from collections.abc import Callable
 from statistics import median
 
+from traindx.messages import Message, say
+
 DENSE = 10
 """The first steps, each of which is measured: faults show there first."""
+BUDGET = 0.03
+"""Largest fraction of training time that measuring may take, unless the user says otherwise."""
 EXEMPT = 200
 """Steps before the budget is enforced; shorter runs are exempt."""
 _FIRST_EVERY = 32
@@ -32,7 +36,7 @@ class Cadence:
     """
 
     def __init__(
-        self, every: int | None = None, *, budget: float = 0.03, clock: Callable[[], float]
+        self, every: int | None = None, *, budget: float = BUDGET, clock: Callable[[], float]
     ) -> None:
         self.fixed = every is not None
         self.every = every or _FIRST_EVERY
@@ -89,4 +93,7 @@ class Cadence:
         while self.every < _MAX_EVERY and extra > self.budget * (bare * self.every + extra):
             self.every *= 2
         changed = self.every != before
-        return f"measuring exceeded its budget of {self.budget:.0%}" if changed else ""
+        return self._exceeded() if changed else ""
+
+    def _exceeded(self) -> Message:
+        return say("measuring exceeded its budget of {budget:.0%}", budget=self.budget)

@@ -17,39 +17,35 @@ from torch import Tensor, nn
 from torch.jit._trace import is_tracing
 from torch.optim.optimizer import Optimizer
 
-from traindx.capture.cadence import Cadence
+from traindx.capture.cadence import BUDGET, Cadence
 from traindx.capture.collectors import Collector, Places
-from traindx.capture.collectors.activations import Activations, first_tensor
-from traindx.capture.collectors.gradients import Gradients
-from traindx.capture.collectors.norms import Norms
-from traindx.capture.collectors.updates import Updates
+from traindx.capture.collectors.catalog import collectors
 from traindx.capture.evaluations import Evaluations
-from traindx.capture.guard import guarded, in_training, place
+from traindx.capture.given import of_watched
+from traindx.capture.guard import apart, guarded, in_training
 from traindx.capture.inventory import Inventory
-from traindx.capture.journal import Journal
-from traindx.capture.losses import Losses
+from traindx.capture.listening import Listening
+from traindx.capture.losses import Losses, find_loss
 from traindx.capture.manual import BY_HAND, ManualUpdates
-from traindx.capture.models import Models, TrackedModel, confirm
+from traindx.capture.models import Models, TrackedModel, confirm, is_compiled
+from traindx.capture.nested import first_tensor
 from traindx.capture.optimizers import Optimizers, TrackedOptimizer, is_idle
-from traindx.capture.owners import Owners
 from traindx.capture.recorder import Place, Recorder
-from traindx.capture.rounds import Rounds
-from traindx.capture.taps import Taps, in_graph_task
-from traindx.capture.threads import TrainingThread
+from traindx.capture.taps import Args, Kwargs, Taps, in_graph_task
+from traindx.capture.trap import Trap
 from traindx.facts import Json
-from traindx.records import Description, Event, EventKind, Item, Point, Scalar, Sink
+from traindx.messages import say
+from traindx.records import Description, Event, EventKind, Item, Point, Scalar, Sink, Site
 
 _WALKED = 2
 """Steps in which the autograd graph behind each loss is read."""
 
 
-class Capture:
+class Capture(Listening):
     """Watches the training in this process and writes items to sinks.
 
     Attributes:
-        active: Whether it is listening.
         backwards: Backward passes seen.
-        is_training_thread: Whether no other thread's training is being watched.
     """
 
     def __init__(
@@ -57,35 +53,26 @@ class Capture:
         sinks: Sequence[Sink],
         *,
         every: int | None = None,
-        budget: float = 0.03,
+        budget: float = BUDGET,
+        trap_nan: bool = False,
         warn: Callable[[str], None],
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self.active = False
+        super().__init__(sinks, warn, clock)
         self.backwards = 0
-        self._thread = TrainingThread(lambda text: self._journal.note(self._rounds.step, text))
-        self.is_training_thread = self._thread.may_be_this
-        self._warn = warn
-        self._journal = Journal(sinks, clock)
         self._clock = clock
         self._started = clock()
         self._taps = Taps(self)
-        self._owners = Owners()
-        self._models = Models(self._owners)
+        self._trap = Trap(self._found, self._taps.calls, armed=trap_nan)
+        self._models = Models(self._owners, self.given)
         self._optimizers = Optimizers()
         self._inventory = Inventory(self._models, self._optimizers)
         self._losses = Losses(self._models, self._inventory)
         self._evaluations = Evaluations()
         self._manual = ManualUpdates()
-        self._rounds = Rounds()
         self._cadence = Cadence(every, budget=budget, clock=clock)
         self._recorder = Recorder()
-        self._collectors: tuple[Collector, ...] = (
-            Activations(self._recorder, self._output_gradient),
-            Gradients(self._recorder),
-            Updates(self._recorder),
-            Norms(self._recorder),
-        )
+        self._collectors = collectors(self._recorder, self._output_gradient)
         self._measuring = True
         self._compiled = False
         self._in_backward = False
@@ -97,33 +84,18 @@ class Capture:
 
     # -- life ------------------------------------------------------------------------------------
 
-    def arm(self) -> None:
-        """Begin to listen to torch in this process."""
-        self._taps.install()
-        self.active = True
-
-    def disarm(self) -> None:
-        """Put torch back as it was and write nothing more."""
-        self.active = False
-        self._taps.remove()
-
-    def give_up(self, error: Exception) -> None:
-        """Step aside after a failure of our own: the training goes on."""
-        if not self.active:
-            return
-        self.disarm()
-        text = f"measuring stopped at step {self._rounds.step}: {error!r}{place(error)}"
-        self._warn(f"{text}. Your training goes on.")
-        self._journal.note(self._rounds.step, text)
-
-    def close(self, exit_code: int | None) -> None:
-        """Stop listening and write what is left, with the run's end."""
-        self._finish()
-        self.disarm()
-        self._journal.event(self._rounds.step, EventKind.ENDED, self._summary(exit_code))
-        self._journal.write([])
+    @guarded
+    def expect(self, models: Sequence[nn.Module], optimizers: Sequence[Optimizer]) -> None:
+        """These are to be watched; if there are models among them, then no others."""
+        self._models.expect(models, inspect.currentframe())
+        if any(is_compiled(model) for model in models):
+            self.compiling()
+        for optimizer in optimizers:
+            self.given.add_optimizer(optimizer)
+            self._optimizers.of(optimizer)
 
     @guarded
+    @apart
     def _finish(self) -> None:
         self._end_manual_round()
         if self._rounds.pending():
@@ -145,16 +117,6 @@ class Capture:
         }
 
     @guarded
-    def child_registered(self, parent: nn.Module, name: str, child: nn.Module | None) -> None:
-        """A module has got a child."""
-        self._owners.child_registered(parent, name, child)
-
-    @guarded
-    def param_registered(self, module: nn.Module, name: str, param: Tensor | None) -> None:
-        """A module has got a parameter."""
-        self._owners.param_registered(module, name, param)
-
-    @guarded
     def compiling(self) -> None:
         """torch.compile is used: dynamo must find module calls as they are.
 
@@ -162,17 +124,18 @@ class Capture:
         """
         if self._compiled:
             return
-        self._compiled = True
+        self._compiled = self._trap.compiled = True
         self._taps.remove_calls()
         from torch._dynamo import OptimizedModule
 
         self._taps.listen_to(OptimizedModule)
-        self._journal.note(self._rounds.step, "torch.compile is used: activations are not measured")
+        text = say("torch.compile is used: activations are not measured")
+        self._journal.note(self._rounds.step, text)
 
     # -- forward -----------------------------------------------------------------------------------
 
     @in_training
-    def forward_starts(self, module: nn.Module, inputs: tuple[object, ...]) -> None:
+    def forward_starts(self, module: nn.Module, args: Args, kwargs: Kwargs) -> None:
         """The outermost module of a forward pass is called."""
         if is_tracing():
             return
@@ -183,7 +146,10 @@ class Capture:
         if in_graph_task():  # checkpointing runs a segment again: measured if it was not before
             self._observe(model, again=True)
         elif torch.is_grad_enabled():
-            self._training_forward(model, inputs)
+            if self._rounds.step < _WALKED and model.fqn_of(module) == "":
+                self._losses.reader.drop(model)  # nobody may ever differentiate the one before
+            self._training_forward(model, (*args, *kwargs.values()))
+            self._trap.forward_starts(model, module, args, kwargs)
         else:
             self._evaluations.without_gradient(model)
 
@@ -196,8 +162,14 @@ class Capture:
         model.called, model.called_at = True, self._rounds.step
         if self._measuring:
             batch = first_tensor(inputs)
-            model.batch_size = batch.shape[0] if batch is not None and batch.dim() else None
+            model.batch_size = None if batch is None else _length(batch)
+            self._tell(Collector.forward_starts, model, inputs)
             self._observe(model)
+
+    @in_training
+    def forward_ended(self, module: nn.Module, output: object) -> None:
+        """The outermost module of a forward pass has returned."""
+        self._trap.forward_ended(module, output)
 
     def _observe(self, model: TrackedModel, *, again: bool = False) -> None:
         if self._measuring and not self._compiled:
@@ -233,6 +205,7 @@ class Capture:
         self._evaluations.backward_starts()
         walk = self._rounds.step < _WALKED
         self._losses.backward_starts(tensors, inspect.currentframe(), walk)
+        self._trap.backward_starts(find_loss(tensors), self._models)
         if self._measuring:
             self._measured_backward_starts()
 
@@ -246,9 +219,11 @@ class Capture:
                 self._tell(Collector.before_backward, model)
 
     @guarded
-    def _output_gradient(self, place: Place, step: int, gradient: Tensor) -> None:
-        # A graph may be differentiated again, later or by autograd.grad: not this loss.
-        if self._in_backward and self._rounds.step == step:
+    @apart
+    def _output_gradient(self, place: Place, step: int, gradient: Tensor | None) -> None:
+        # A graph may be differentiated again, later or by autograd.grad: not this loss. A function
+        # of the user's may pass on no gradient.
+        if gradient is not None and self._in_backward and self._rounds.step == step:
             self._recorder.tensor(place, gradient, scale=self._losses.scale)
 
     @in_training
@@ -256,6 +231,7 @@ class Capture:
         """Gradients are as backward left them."""
         self._in_backward = False
         reached = self._losses.backward_ended(self._rounds.step)
+        self._trap.backward_ended(self._models, scaled=self._losses.scale is not None)
         if self._measuring:
             for tracked in self._optimizers:
                 tracked.clearing.backward_ended()
@@ -271,12 +247,19 @@ class Capture:
     def backward_failed(self) -> None:
         """`backward` has raised; the user may go on."""
         self._in_backward = False
+        self._trap.backward_failed()
         self._losses.forget()
 
     @guarded
+    @apart
     def loss_scaled(self, scaled: object, scaler: object) -> None:
         """A GradScaler has multiplied a loss."""
         self._losses.tape.scaled_by(scaled, scaler)
+
+    def _found(self, site: Site, detail: dict[str, Json]) -> None:
+        """The trap has found where the first number that is not finite was born, or has not."""
+        self._journal.event(self._rounds.step, EventKind.ORIGIN, detail, site)
+        self._cadence.skip_time()
 
     def _by_hand(self) -> bool:
         """Whether an update now would be nobody's: no optimizer is in use or at work.
@@ -298,6 +281,7 @@ class Capture:
     # -- optimizer step ----------------------------------------------------------------------------
 
     @in_training
+    @of_watched
     def step_starts(self, optimizer: Optimizer) -> None:
         """An optimizer is about to step."""
         self._in_step = True
@@ -323,6 +307,7 @@ class Capture:
         return places
 
     @in_training
+    @of_watched
     def step_ended(self, optimizer: Optimizer) -> None:
         """An optimizer has stepped."""
         self._in_step = False
@@ -339,11 +324,13 @@ class Capture:
             self._end_round()
 
     @in_training
+    @of_watched
     def scaler_step_starts(self, optimizer: Optimizer) -> None:
         """A GradScaler decides whether to step."""
         self._scaler_stepped = False
 
     @in_training
+    @of_watched
     def scaler_step_ended(self, optimizer: Optimizer) -> None:
         """A GradScaler has stepped or skipped."""
         if self._scaler_stepped is False:
@@ -369,7 +356,7 @@ class Capture:
             self._cadence.step_ended(measured=False, step=step)
             if self._evaluations.pending or self._journal.overdue(self._cadence.mark):
                 losses = self._losses.tape.read(step, wait=False)
-                self._journal.write([*self._evaluations.events(step), *losses])
+                self._journal.write([*self._evaluations.events(step), *losses], wait=False)
         self._begin_round()
 
     def _measured(self, step: int) -> list[Item]:
@@ -388,6 +375,7 @@ class Capture:
 
     def _begin_round(self) -> None:
         self._rounds.end()
+        self._trap.round_ends()
         self._round_backwards = 0
         self._recorder.step = self._rounds.step
         self._measuring = self._rounds.any_due(self._cadence.due)
@@ -397,3 +385,8 @@ class Capture:
                 self._tell(Collector.round_starts, model)
             for tracked in self._optimizers:
                 tracked.clearing.keep_entries()
+
+
+def _length(tensor: Tensor) -> int | None:
+    """The extent of its first dimension, None if there is none."""
+    return None if tensor.is_nested or not tensor.dim() else tensor.shape[0]

@@ -36,12 +36,10 @@ def describe(model: TrackedModel, holders: dict[int, tuple[str, ...]]) -> ModelF
 
 def _module(model: TrackedModel, fqn: str, module: nn.Module) -> ModuleFacts:
     options: dict[str, Json] = {
-        name: plain
-        for name in _OPTIONS
-        if (plain := _plain(getattr(module, name, None))) is not None
+        name: plain for name in _OPTIONS if (plain := _plain(vars(module).get(name))) is not None
     }
-    if hasattr(module, "momentum"):
-        options["momentum"] = _plain(module.momentum)  # None means a cumulative average
+    if "momentum" in vars(module):
+        options["momentum"] = _plain(vars(module)["momentum"])  # None means a cumulative average
     return ModuleFacts(
         fqn, type(module).__name__, model.order.get(fqn), model.calls.get(fqn, 0), options
     )

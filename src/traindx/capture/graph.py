@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from traindx.capture.nodes import name_of, saved
 from traindx.facts import PathFacts, TensorFacts
 
 _LIMIT = 50_000
@@ -44,6 +45,8 @@ _CONTRACTIVE = {
 _POOLS = ("MaxPool", "AvgPool", "AdaptiveAvg", "AdaptiveMax")
 # What may stand between a weight and its use: a transpose, or a cast (of autocast).
 _RESHAPED = ("TBackward0", "TransposeBackward0", "PermuteBackward0", "ToCopyBackward0")
+# What rearranges a tensor and leaves its elements as they are.
+_FLATTENED = ("ViewBackward0", "UnsafeViewBackward0", "ReshapeAliasBackward0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ class Graph:
 
     def __init__(self, loss: Tensor) -> None:
         root = cast(Any, loss.grad_fn)
-        self.operation: str = root.name()
+        self.operation: str = name_of(root)
         self._nodes = _from_loss_to_leaves(root)
         self.leaves: list[Tensor] = [node.variable for node in self._nodes if _is_leaf(node)]
 
@@ -100,12 +103,12 @@ class Graph:
         Args:
             outputs: Outputs of models, for the values of a prediction that autograd did not save.
         """
-        node = next((node for node in self._nodes[:64] if node.name() in _LOSSES), None)
+        node = next((node for node in self._nodes[:64] if name_of(node) in _LOSSES), None)
         if node is None:
             return None
-        target = _saved(node, "target")
+        target = saved(node, "target")
         return Comparison(
-            node.name(),
+            name_of(node),
             _prediction(node, outputs),
             None if target is None else _tensor_facts(_unexpanded(target), ""),
         )
@@ -129,7 +132,7 @@ class _Paths:
 
     def through(self, node: Any) -> _Paths:
         """The same paths past the operation at their end."""
-        name = node.name()
+        name = name_of(node)
         sigmoid = name in _SIGMOIDS
         return _Paths(
             self.sigmoids + sigmoid,
@@ -159,7 +162,7 @@ def _log10_of_sum(a: float, b: float) -> float:
 
 def _has_known_gain(node: Any) -> bool:
     """Whether an operation passes on no more gradient than it gets, times its weight's norm."""
-    name = node.name()
+    name = name_of(node)
     if _is_linear(name):
         return _weight_of(node) is not None  # of two activations no norm is known
     kind = name.partition("Backward")[0]
@@ -193,7 +196,7 @@ def _is_linear(name: str) -> bool:
 
 
 def _is_leaf(node: Any) -> bool:
-    return node.name().endswith("AccumulateGrad")
+    return name_of(node).endswith("AccumulateGrad")
 
 
 def _leaf(node: Any) -> Tensor | None:
@@ -202,7 +205,7 @@ def _leaf(node: Any) -> Tensor | None:
         if _is_leaf(node):
             return node.variable
         children = list(_children(node))
-        if len(children) != 1 or node.name() not in _RESHAPED:
+        if len(children) != 1 or name_of(node) not in _RESHAPED:
             return None
         node = children[0]
     return None
@@ -210,7 +213,7 @@ def _leaf(node: Any) -> Tensor | None:
 
 def _weight_of(node: Any) -> Tensor | None:
     """The weight matrix that a linear operation multiplies its input by."""
-    if not _is_linear(node.name()):
+    if not _is_linear(name_of(node)):
         return None
     leaves = (_leaf(child) for child in _children(node))
     return next((leaf for leaf in leaves if leaf is not None and leaf.dim() >= 2), None)
@@ -230,30 +233,68 @@ def _log10_spectral_norm(weight: Tensor) -> float:
     return math.log10(norm) if norm > 0 else -math.inf
 
 
-def _saved(node: Any, name: str) -> Tensor | None:
-    value = getattr(node, f"_saved_{name}", None)
-    return value if isinstance(value, Tensor) else None
-
-
 def _prediction(loss: Any, outputs: list[Tensor]) -> TensorFacts | None:
     """What was compared, before what the loss functions apply themselves.
 
     That is cross-entropy's log-softmax, and the expansion to a common shape.
     """
     node = next(_children(loss), None)
-    if node is not None and node.name() == "ExpandBackward0":
+    if node is not None and name_of(node) == "ExpandBackward0":
         node = next(_children(node), None)
     if node is None:
         return None
-    if loss.name().startswith("NllLoss") and node.name() == "LogSoftmaxBackward0":
+    if name_of(loss) == "NllLoss2DBackward0" and name_of(node) in _FLATTENED:
+        node = next(_children(node), node)  # sequences are given a second spatial axis
+    if name_of(loss).startswith("NllLoss") and name_of(node) == "LogSoftmaxBackward0":
         node = next(_children(node), node)
+    if (probabilities := _softmax_seen_through(node)) is not None:
+        return _tensor_facts(probabilities, "SoftmaxBackward0")
     made = next((output for output in outputs if output.grad_fn is node), None)
-    value = made if made is not None else _saved(node, "result")
-    if value is None and not loss.name().startswith("NllLoss"):
-        value = _saved(loss, "self")
+    value = made if made is not None else saved(node, "result")
+    if value is None and not name_of(loss).startswith("NllLoss"):
+        value = saved(loss, "self")
     if value is None:
         return _shape_facts(node)
-    return _tensor_facts(_unexpanded(value), node.name())
+    return _tensor_facts(_unexpanded(value), name_of(node))
+
+
+def _softmax_seen_through(node: Any) -> Tensor | None:
+    """The result of a softmax as what follows it rearranges it; None if there is no softmax.
+
+    Tokens are flattened, or classes moved to axis 1, before a loss takes them.
+    """
+    views: list[Any] = []
+    while name_of(node) != "SoftmaxBackward0":
+        if len(views) > 3 or name_of(node) not in (*_FLATTENED, *_RESHAPED, "CloneBackward0"):
+            return None
+        views.append(node)
+        node = next(_children(node), None)
+        if node is None:
+            return None
+    value = saved(node, "result")
+    for view in reversed(views):
+        value = None if value is None else _rearranged(value, view)
+    return value
+
+
+def _rearranged(value: Tensor, view: Any) -> Tensor:
+    """What an operation of `_FLATTENED` or `_RESHAPED` makes of a value."""
+    match name_of(view):
+        case "TBackward0":
+            return value.t()
+        case "TransposeBackward0":
+            return value.transpose(_axis(view._saved_dim0), _axis(view._saved_dim1))
+        case "PermuteBackward0":
+            return value.permute(*map(_axis, view._saved_dims))
+        case name if name in _FLATTENED:
+            return value.reshape(tuple(view._input_metadata[0].shape))
+        case _:  # a copy or a cast
+            return value
+
+
+def _axis(saved: int) -> int:
+    """An axis as it was given: autograd saves a negative one as an unsigned number."""
+    return saved - 2**64 if saved >= 2**63 else saved
 
 
 def _unexpanded(value: Tensor) -> Tensor:
@@ -269,7 +310,7 @@ def _shape_facts(node: Any) -> TensorFacts | None:
     if not metadata:
         return None
     shape, dtype = tuple(metadata[0].shape), str(metadata[0].dtype).removeprefix("torch.")
-    return TensorFacts(shape, dtype, node.name(), math.nan, math.nan, False, False)
+    return TensorFacts(shape, dtype, name_of(node), math.nan, math.nan, False, False)
 
 
 def _tensor_facts(value: Tensor, operation: str) -> TensorFacts:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
+
+import torch
+from torch.utils._python_dispatch import (
+    _disable_current_modes,  # pyright: ignore[reportPrivateUsage, reportUnknownVariableType]
+)
 
 P = ParamSpec("P")
 S = TypeVar("S", bound="Guarded")
@@ -43,11 +48,32 @@ def guarded(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S
     return run
 
 
+def apart(method: Callable[P, None]) -> Callable[P, None]:
+    """Run a method apart from what the user has put between Python and torch.
+
+    Modes that count operations, or make tensors on a default device, and tensors of a class of the
+    user's would see our operations among those of the training.
+    """
+
+    @functools.wraps(method)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        internals = cast(Any, torch)._C
+        with internals.DisableTorchFunction():
+            if not internals._len_torch_dispatch_stack():
+                method(*args, **kwargs)
+                return
+            with _disable_current_modes():
+                method(*args, **kwargs)
+
+    return run
+
+
 def in_training(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
     """`guarded`, for the moments of a step: those of a second thread that trains are passed over.
 
     A gradient must not be read while another thread may be freeing it.
     """
+    method_apart = apart(method)
 
     @functools.wraps(method)
     def run(self: S, *args: P.args, **kwargs: P.kwargs) -> None:
@@ -55,7 +81,7 @@ def in_training(method: Callable[Concatenate[S, P], None]) -> Callable[Concatena
             return
         try:
             if self.is_training_thread():
-                method(self, *args, **kwargs)
+                method_apart(self, *args, **kwargs)
         except Exception as error:
             self.give_up(error)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from traindx.capture.logged import Logged
 from traindx.facts import Json
-from traindx.records import RUN, Event, EventKind, Item, Sink
+from traindx.records import RUN, Event, EventKind, Item, Sink, Site
 
 _PATIENCE = 0.1
 """Seconds between two writings at most, while there are steps."""
@@ -16,10 +17,14 @@ class Journal:
 
     Attributes:
         seconds: Time the sinks have taken.
+        logged: What the program logs itself.
     """
 
-    def __init__(self, sinks: Sequence[Sink], clock: Callable[[], float]) -> None:
+    def __init__(
+        self, sinks: Sequence[Sink], clock: Callable[[], float], tell: Callable[[str], None]
+    ) -> None:
         self.seconds = 0.0
+        self.logged = Logged(tell)
         self._sinks = sinks
         self._clock = clock
         self._events: list[Event] = []
@@ -33,14 +38,19 @@ class Journal:
         """Something a reader must know."""
         self.event(step, EventKind.NOTE, {"text": text})
 
-    def event(self, step: int, kind: EventKind, detail: dict[str, Json]) -> None:
-        """Something that happened to the run as a whole."""
-        self._events.append(Event(step, kind, RUN, detail))
+    def event(self, step: int, kind: EventKind, detail: dict[str, Json], site: Site = RUN) -> None:
+        """Something that happened, to the run as a whole or at a place."""
+        self._events.append(Event(step, kind, site, detail))
 
-    def write(self, items: Sequence[Item]) -> None:
-        """Hand on the events that wait, then the items."""
+    def write(self, items: Sequence[Item], *, wait: bool = True) -> None:
+        """Hand on the events and logged numbers that wait, then the items.
+
+        Args:
+            items: What has been measured.
+            wait: Whether it is time to wait for numbers that are on a device.
+        """
         events, self._events = self._events, []
-        items = [*events, *items]
+        items = [*events, *self.logged.read(wait=wait), *items]
         if not items:
             return
         started = self._clock()

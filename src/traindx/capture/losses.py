@@ -12,6 +12,7 @@ from torch import Tensor
 from traindx.capture.graph import Graph
 from traindx.capture.inventory import Inventory
 from traindx.capture.models import Models, TrackedModel
+from traindx.capture.nested import holds_data
 from traindx.capture.recorder import to_host
 from traindx.facts import LossFacts
 from traindx.records import Scalar, Site
@@ -90,6 +91,10 @@ class LossReader:
         if output is not None:
             self._outputs[model] = output
 
+    def drop(self, model: TrackedModel) -> None:
+        """Let go of a model's last output, with the graph behind it: another one is on its way."""
+        self._outputs.pop(model, None)
+
     def read(self, loss: Tensor, frame: types.FrameType | None) -> None:
         """Walk the graph of one loss."""
         graph = Graph(loss)
@@ -149,7 +154,7 @@ class Losses:
     def backward_ended(self, step: int) -> list[TrackedModel]:
         """Note the loss; the models whose gradients the pass has changed."""
         reached = self._only or [m for m, mark in self._marks.items() if m.mark() != mark]
-        if self._loss is not None:
+        if self._loss is not None and (reached or not self._models.given):
             self.tape.note(step, names(reached), self._loss, self.scale)
         return reached
 
@@ -162,14 +167,21 @@ class Losses:
 def find_loss(tensors: object) -> Tensor | None:
     """The scalar with a graph among what was given to backward."""
     if isinstance(tensors, Tensor):
-        return tensors if tensors.numel() == 1 and tensors.grad_fn is not None else None
+        return tensors if _is_loss(tensors) else None
     if not isinstance(tensors, list | tuple):
         return None  # an iterator is torch's to consume
     given = cast("Iterable[object]", tensors)
     for tensor in given:
-        if isinstance(tensor, Tensor) and tensor.numel() == 1 and tensor.grad_fn is not None:
+        if isinstance(tensor, Tensor) and _is_loss(tensor):
             return tensor
     return None
+
+
+def _is_loss(tensor: Tensor) -> bool:
+    """Whether it is one real number that can be read."""
+    if tensor.grad_fn is None or tensor.is_nested or not tensor.is_floating_point():
+        return False
+    return tensor.numel() == 1 and holds_data(tensor)
 
 
 def names(models: Iterable[TrackedModel]) -> str:

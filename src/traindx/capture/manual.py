@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from traindx.capture.collectors import Places
+from traindx.messages import say
 
-BY_HAND = (
+BY_HAND = say(
     "parameters change without a call of an optimizer's `step` that can be seen (updated by hand, "
     "or a compiled step): steps are counted from their changes"
 )

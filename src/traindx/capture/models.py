@@ -6,11 +6,12 @@ import sys
 import threading
 import types
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 from torch import Tensor, nn
 
+from traindx.capture.given import Given
 from traindx.capture.owners import Owners, name_in_frames, unique
 from traindx.facts import PathFacts
 
@@ -129,10 +130,15 @@ class LooseParameters(TrackedModel):
 
 
 class Models:
-    """Every model seen, by its root."""
+    """Every model seen, by its root; of those given, if any were.
 
-    def __init__(self, owners: Owners) -> None:
+    Attributes:
+        given: What the user has named, if anything.
+    """
+
+    def __init__(self, owners: Owners, given: Given) -> None:
         self._owners = owners
+        self.given = given
         self._by_root: dict[int, TrackedModel] = {}
         self._of_module: dict[int, tuple[weakref.ref[nn.Module], TrackedModel | None]] = {}
         self._names: set[str] = set()
@@ -143,8 +149,8 @@ class Models:
         return iter([*living, self._loose] if self._loose else living)
 
     def only(self) -> TrackedModel | None:
-        """The model, if there is but one."""
-        if len(self._by_root) != 1 or self._loose is not None:
+        """The model, if there is but one, and none that is left alone."""
+        if len(self._by_root) != 1 or self._loose is not None or not self.given.alone:
             return None
         return next(iter(self._by_root.values()))
 
@@ -152,15 +158,29 @@ class Models:
         """The models known to be trained."""
         return [model for model in self if model.confirmed]
 
+    def expect(self, modules: Sequence[nn.Module], frame: types.FrameType | None) -> None:
+        """Know these before they are called, by the names of their variables."""
+        for module in modules:
+            name = name_in_frames(module, frame) or type(_unwrapped(module)).__name__
+            self.given.add(module, name)
+            self._owners.learn(module)
+        for module in modules:
+            self.of(module, frame)
+
     def of(self, module: nn.Module, frame: types.FrameType | None) -> TrackedModel | None:
-        """The model a module belongs to; None for modules without parameters, such as losses."""
+        """The model a module belongs to; None if it is not to be watched.
+
+        So are modules without parameters, such as losses, and models other than those given.
+        """
         known = self._of_module.get(id(module))
         if known is not None and known[0]() is module:
             return known[1]
         top = self._owners.top(module)
-        if next(top.parameters(), None) is None:
+        if next(iter(top.parameters()), None) is None:
             return None  # asked again next time: lazy parameters may come
-        model = self._holding(top) or self._rooted_at(top, frame)
+        model = self._holding(top)
+        if model is None and self.given.admits(top):
+            model = self._rooted_at(top, frame)
         self._of_module[id(module)] = (weakref.ref(module), model)
         return model
 
@@ -172,8 +192,8 @@ class Models:
         return None
 
     def _rooted_at(self, root: nn.Module, frame: types.FrameType | None) -> TrackedModel:
-        name = name_in_frames(root, frame)
         inner = _unwrapped(root)
+        name = self.given.name(inner) or self.given.name(root) or name_in_frames(root, frame)
         self._absorb(root)
         name = name or name_in_frames(inner, frame) or type(inner).__name__
         name = unique(name, self._names)
@@ -245,6 +265,9 @@ class Models:
         return {id(param): (model, fqn) for model in self for fqn, param in model.parameters()}
 
     def _adopt(self, param: Tensor, frame: types.FrameType | None) -> None:
+        if self.given:
+            self.given.pass_over()
+            return
         if self._loose is None:
             self._loose = LooseParameters()
         self._loose.adopt(param, frame)

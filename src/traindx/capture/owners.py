@@ -44,10 +44,18 @@ class Owners:
             weakref.finalize(param, self._holders.pop, key, None).atexit = False
         self._holders[key] = weakref.ref(module)
 
+    def learn(self, root: nn.Module) -> None:
+        """Know the parts of a module that was built before anybody listened."""
+        for module in root.modules():
+            for name, child in module.named_children():
+                self.child_registered(module, name, child)
+            for name, param in module.named_parameters(recurse=False):
+                self.param_registered(module, name, param)
+
     def top(self, module: nn.Module) -> nn.Module:
         """The highest living ancestor that still holds the module."""
         seen = {id(module)}
-        while parent := self._parent(module):
+        while (parent := self._parent(module)) is not None:
             if id(parent) in seen:  # a module may hold its own ancestor
                 break
             seen.add(id(parent))
@@ -76,7 +84,7 @@ def name_in_frames(value: object, frame: types.FrameType | None) -> str | None:
     `self.net` of a plain class counts as `net`.
     """
     while frame is not None:
-        if frame.f_globals.get("__name__", "").partition(".")[0] in ("torch", "traindx"):
+        if str(frame.f_globals.get("__name__")).partition(".")[0] in ("torch", "traindx"):
             frame = frame.f_back
             continue
         variables = _variables(frame)

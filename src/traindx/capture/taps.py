@@ -11,7 +11,7 @@ import functools
 import inspect
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import torch
@@ -22,14 +22,19 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
+Args = tuple[object, ...]
+Kwargs = Mapping[str, object]
 Observer = Callable[[nn.Module, object], None]
 
 
 class Listener(Protocol):
     """What the taps report to; none of it may raise."""
 
-    def forward_starts(self, module: nn.Module, inputs: tuple[object, ...]) -> None:
+    def forward_starts(self, module: nn.Module, args: Args, kwargs: Kwargs) -> None:
         """The outermost module of a forward pass is called."""
+
+    def forward_ended(self, module: nn.Module, output: object) -> None:
+        """It has returned."""
 
     def backward_starts(self, tensors: object) -> None:
         """`backward` is called by the user."""
@@ -40,19 +45,19 @@ class Listener(Protocol):
     def backward_failed(self) -> None:
         """`backward` has raised."""
 
-    def step_starts(self, optimizer: Optimizer) -> None:
+    def step_starts(self, optimizer: Optimizer, /) -> None:
         """An optimizer is about to step."""
 
-    def step_ended(self, optimizer: Optimizer) -> None:
+    def step_ended(self, optimizer: Optimizer, /) -> None:
         """An optimizer has stepped."""
 
     def loss_scaled(self, scaled: object, scaler: object) -> None:
         """A GradScaler has multiplied a loss."""
 
-    def scaler_step_starts(self, optimizer: Optimizer) -> None:
+    def scaler_step_starts(self, optimizer: Optimizer, /) -> None:
         """A GradScaler is about to step an optimizer, or to skip it."""
 
-    def scaler_step_ended(self, optimizer: Optimizer) -> None:
+    def scaler_step_ended(self, optimizer: Optimizer, /) -> None:
         """A GradScaler has stepped an optimizer, or skipped it."""
 
     def compiling(self) -> None:
@@ -161,10 +166,11 @@ class Taps:
                 return result
             state.depth = 1
             try:
-                listener.forward_starts(self, (*args, *kwargs.values()))
+                listener.forward_starts(self, args, kwargs)
                 result = original(self, *args, **kwargs)
                 if state.observer is not None:
                     state.observer(self, result)
+                listener.forward_ended(self, result)
                 return result
             finally:
                 state.depth, state.observer = 0, None

@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-_OTHERS = "models are called in another thread, too: only one thread's training is measured"
+from traindx.messages import say
+
+_OTHERS = say("models are called in another thread, too: only one thread's training is measured")
 
 
 class TrainingThread:

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from traindx.cli import outcome
+from traindx.cli import options, outcome
+from traindx.cli.language import Lang
 from traindx.findings import Severity
 
 
@@ -20,13 +21,34 @@ def check(
         str | None, typer.Option(metavar="FILE", help="Write the verdict as JSON; `-` prints it.")
     ] = None,
     fail_on: Annotated[
-        Severity, typer.Option(help="Exit with 1 if a finding is this severe or more.")
-    ] = Severity.ERROR,
+        Severity | None,
+        typer.Option(help="Exit with 1 if a finding is this severe or more; error by default."),
+    ] = None,
+    select: options.Select = None,
+    ignore: options.Ignore = None,
+    context: options.Contexts = None,
+    baseline: options.Baseline = None,
+    write_baseline: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write the findings as a baseline; `-` prints it."),
+    ] = None,
+    config: options.ConfigFile = None,
+    lang: Lang = None,
 ) -> None:
     """Judge a saved run; exit 0 if clean, 1 on findings, 2 on unusable input."""
-    judged = outcome.open_run(run)
+    settings = options.load(
+        config,
+        select=select,
+        ignore=ignore,
+        contexts=context,
+        baseline=baseline,
+        fail_on=fail_on,
+    )
+    judged = outcome.open_run(run, settings)
+    if write_baseline is not None:
+        outcome.write_baseline(judged, write_baseline)
     if json is not None:
         outcome.write_json(judged, json)
-    if json != "-":
+    if "-" not in (json, write_baseline):
         outcome.show(judged, sys.stdout)
-    raise typer.Exit(int(outcome.failed(judged, fail_on)))
+    raise typer.Exit(int(outcome.failed(judged, settings.fail_on or Severity.ERROR)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -11,7 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from traindx.cli import outcome
+from traindx.cli.language import Lang, spoken
+from traindx.config import Config
 from traindx.errors import UsageError
+from traindx.languages import translate
+from traindx.messages import Message, say
 from traindx.store.place import run_files
 
 if TYPE_CHECKING:
@@ -31,7 +36,7 @@ class Program:
     """
 
     module: str
-    title: str
+    title: Message
     compares: bool = False
 
     @property
@@ -43,9 +48,9 @@ class Program:
 
 
 PROGRAMS = (
-    Program("sigmoid_chain", "A 20-layer sigmoid network"),
-    Program("stale_batchnorm", "A small conv net, BatchNorm momentum 0.001", compares=True),
-    Program("healthy_batchnorm", "The same net, BatchNorm momentum 0.1", compares=True),
+    Program("sigmoid_chain", say("A 20-layer sigmoid network")),
+    Program("stale_batchnorm", say("A small conv net, BatchNorm momentum 0.001"), compares=True),
+    Program("healthy_batchnorm", say("The same net, BatchNorm momentum 0.1"), compares=True),
 )
 
 
@@ -53,18 +58,22 @@ def demo(
     folder: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Where run files and pages go.")
     ] = Path("traindx-runs/demo"),
+    lang: Lang = None,
 ) -> None:
     """Train and diagnose three small programs on Fashion-MNIST; about a minute."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"Cannot write to `{folder}`: {error.strerror}.") from error
+        reason = error.strerror
+        text = say("Cannot write to `{folder}`: {reason}.", folder=folder, reason=reason)
+        raise UsageError(text) from error
     from rich.console import Console
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as progress:
         pages = [_show(program, folder, progress) for program in PROGRAMS]
-    typer.echo("\nOpen these pages in a browser:")
+    language = spoken()
+    typer.echo(f"\n{translate(say('Open these pages in a browser:'), language)}")
     for page in pages:
         typer.echo(f"  {page}")
 
@@ -73,13 +82,14 @@ def _show(program: Program, folder: Path, progress: Progress) -> Path:
     """Train one program, print its findings, and write its page."""
     from traindx.report.html.page import render
 
-    task = progress.add_task(program.title, total=_expected_lines(program))
+    task = progress.add_task(translate(program.title, spoken()), total=_expected_lines(program))
     weights = folder / f"{program.module}.pt"
     run_file = _train(program, folder, weights, progress, task)
-    run = outcome.open_run(run_file)
+    run = outcome.open_run(run_file, Config())
     page = run_file.with_suffix(".html")
-    outcome.write(render(run), str(page))
-    typer.echo(f"\n== {program.title} ({program.path.name})\n")
+    outcome.write(render(run, spoken()), str(page))
+    title = translate(program.title, spoken())
+    typer.echo(f"\n== {title} ({program.path.name})\n")
     outcome.show(run, sys.stdout)
     if program.compares:
         typer.echo(_accuracies(program, weights))
@@ -90,7 +100,8 @@ def _show(program: Program, folder: Path, progress: Progress) -> Path:
 
 def _train(program: Program, folder: Path, weights: Path, progress: Progress, task: TaskID) -> Path:
     """Run a program as a user would, in a process of its own."""
-    words = ["run", "--quiet", "--runs", str(folder), str(program.path), "--save", str(weights)]
+    options = ["--quiet", "--config", os.devnull, "--runs", str(folder)]  # not as the user's own
+    words = ["run", *options, str(program.path), "--save", str(weights)]
     before = set(run_files(folder))
     for line in _lines(words):
         progress.console.print(f"  {line}", markup=False, highlight=False)
@@ -105,7 +116,13 @@ def _lines(words: list[str]) -> Iterator[str]:
         assert process.stdout is not None
         yield from (line.rstrip("\n") for line in process.stdout)
     if process.returncode:
-        raise UsageError(f"`{' '.join(words)}` ended with exit code {process.returncode}.")
+        raise UsageError(
+            say(
+                "`{command}` ended with exit code {code}.",
+                command=" ".join(words),
+                code=process.returncode,
+            )
+        )
 
 
 def _expected_lines(program: Program) -> int:
@@ -118,4 +135,9 @@ def _accuracies(program: Program, weights: Path) -> str:
     from traindx.demo.evaluate import accuracies
 
     batch, running = accuracies(program.module, weights)
-    return f"\ntest accuracy  {batch:.3f} with batch statistics, {running:.3f} with running ones"
+    text = say(
+        "test accuracy  {batch:.3f} with batch statistics, {running:.3f} with running ones",
+        batch=batch,
+        running=running,
+    )
+    return f"\n{translate(text, spoken())}"

@@ -9,8 +9,10 @@ import typer
 import typer.main
 
 from traindx import __version__
-from traindx.cli import check, demo, norm, report, rules, run
+from traindx.cli import check, demo, diff, language, norm, outcome, report, rules, run, show
+from traindx.cli.language import Lang
 from traindx.errors import TraindxError
+from traindx.messages import say
 from traindx.script import Interrupted
 
 app = typer.Typer(
@@ -36,6 +38,7 @@ def traindx(
             "--version", callback=_print_version, is_eager=True, help="Print the version."
         ),
     ] = False,
+    lang: Lang = None,
 ) -> None:
     """Say why a PyTorch training run does not learn."""
 
@@ -43,6 +46,8 @@ def traindx(
 app.command(context_settings={"allow_interspersed_args": False})(run.run)
 app.command()(check.check)
 app.command()(report.report)
+app.command()(show.show)
+app.command()(diff.diff)
 app.command()(rules.rules)
 app.command()(rules.rule)
 app.command()(demo.demo)
@@ -51,12 +56,17 @@ app.add_typer(norm.app, name="norm")
 
 def main() -> None:
     """Entry point of the `traindx` command."""
+    language.forget()
     command = typer.main.get_command(app)  # calling `app` itself would replace `sys.excepthook`
     try:
         command()
     except TraindxError as error:
-        print(f"traindx: {error}", file=sys.stderr)
+        outcome.tell(error.message, sys.stderr)
         sys.exit(error.exit_code)
+    except OSError as error:  # such as a full standard output
+        reason = error.strerror or str(error)
+        outcome.tell(say("Cannot go on: {reason}.", reason=reason), sys.stderr)
+        sys.exit(TraindxError.exit_code)
     except Interrupted:
         # Only of an uncaught KeyboardInterrupt does the interpreter, after all clean-up, die as a
         # shell expects it of Ctrl-C. Its traceback has been printed.

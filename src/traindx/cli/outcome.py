@@ -12,20 +12,26 @@ from typing import TextIO
 
 import typer
 
+from traindx.cli.language import spoken
+from traindx.config import Config
 from traindx.errors import UsageError
-from traindx.findings import Severity
+from traindx.findings import Severity, Verdict
+from traindx.languages import translate
+from traindx.messages import say
+from traindx.report.untrusted import plain
 from traindx.run import Run
 
 
-def open_run(path: Path | None) -> Run:
+def open_run(path: Path | None, config: Config) -> Run:
     """A saved run, by default the last one, judged by the rules as they are now."""
     from traindx.rules.engine import Engine
     from traindx.store.place import latest
     from traindx.store.reader import read
 
-    path = path or latest()
+    judging = config.judging()
+    path = path or latest(config.runs)
     items, _ = read(path)
-    engine = Engine(run=Run(path=path))
+    engine = Engine(run=Run(path=path), judging=judging)
     engine.write(items)
     engine.close()
     return engine.run
@@ -35,6 +41,7 @@ def prepare() -> None:
     """Import what the end takes now: a script's folder, once first on the path, may shadow it."""
     for name in ("json", "text"):
         import_module(f"traindx.report.{name}")
+    translate("", spoken())
 
 
 def show(run: Run, stream: TextIO | None) -> None:
@@ -44,16 +51,38 @@ def show(run: Run, stream: TextIO | None) -> None:
     from traindx.report import text
 
     color = text.wants_color(stream, os.environ)
-    width = min(shutil.get_terminal_size().columns, 100)
-    say(text.render(run, width=width, color=color), stream)
+    report = text.render(run, width=width(), color=color, language=spoken())
+    with contextlib.suppress(OSError, ValueError):
+        print(encodable(report, stream), file=stream, flush=True)
 
 
-def say(text: str, stream: TextIO | None) -> None:
-    """Print a line; a closed, full or missing stream is not worth failing for."""
+def width() -> int:
+    """Columns to print in: lines that are too long are hard to read."""
+    return min(shutil.get_terminal_size().columns, 100)
+
+
+def tell(text: str, stream: TextIO | None, language: str | None = None) -> None:
+    """Print a sentence; a closed, full or missing stream is not worth failing for."""
     if stream is None:
         return
+    line = plain(f"traindx: {translate(text, language or spoken())}")
     with contextlib.suppress(OSError, ValueError):
-        print(text, file=stream, flush=True)
+        print(encodable(line, stream), file=stream, flush=True)
+
+
+def echo(text: str) -> None:
+    """Print to standard output, if there is one."""
+    typer.echo(encodable(text, sys.stdout))
+
+
+def encodable(text: str, stream: TextIO | None) -> str:
+    """The text with `?` in place of what the stream's encoding does not have."""
+    encoding = getattr(stream, "encoding", None)
+    if not isinstance(encoding, str):  # a script may have put anything in its place
+        return text
+    with contextlib.suppress(LookupError):
+        return text.encode(encoding, "replace").decode(encoding)
+    return text
 
 
 def write_json(run: Run, target: str) -> None:
@@ -67,6 +96,17 @@ def write_json(run: Run, target: str) -> None:
     write(json.render(run), target)
 
 
+def write_baseline(run: Run, target: str) -> None:
+    """Write the findings as a baseline to a file, or to standard output for `-`.
+
+    Raises:
+        UsageError: The file cannot be written.
+    """
+    from traindx.baseline import baseline_text
+
+    write(baseline_text(run.verdict or Verdict()), target)
+
+
 def write(text: str, target: str) -> None:
     """Write a document to a file, or to standard output for `-`.
 
@@ -74,12 +114,14 @@ def write(text: str, target: str) -> None:
         UsageError: The file cannot be written.
     """
     if target == "-":
-        typer.echo(text)
+        typer.echo(text.encode())  # documents are UTF-8 wherever they go
         return
     try:
         Path(target).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"Cannot write `{target}`: {error.strerror}.") from error
+        reason = error.strerror
+        text = say("Cannot write `{file}`: {reason}.", file=target, reason=reason)
+        raise UsageError(text) from error
 
 
 def failed(run: Run, threshold: Severity) -> bool:

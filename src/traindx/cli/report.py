@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from traindx.cli import outcome
+from traindx.cli import options, outcome
+from traindx.cli.language import Lang, spoken
 
 
 def report(
@@ -18,13 +19,22 @@ def report(
         str | None,
         typer.Option("-o", "--output", metavar="FILE", help="By default the run's name + .html."),
     ] = None,
+    select: options.Select = None,
+    ignore: options.Ignore = None,
+    context: options.Contexts = None,
+    baseline: options.Baseline = None,
+    config: options.ConfigFile = None,
+    lang: Lang = None,
 ) -> None:
     """Write a self-contained HTML page of a saved run."""
     from traindx.report.html.page import render
 
-    judged = outcome.open_run(run)
+    settings = options.load(
+        config, select=select, ignore=ignore, contexts=context, baseline=baseline
+    )
+    judged = outcome.open_run(run, settings)
     assert judged.path is not None
     target = output or str(judged.path.with_suffix(".html"))
-    outcome.write(render(judged), target)
+    outcome.write(render(judged, spoken()), target)
     if target != "-":
-        typer.echo(target)
+        outcome.echo(target)

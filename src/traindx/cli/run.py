@@ -10,9 +10,11 @@ from typing import Annotated, TextIO
 
 import typer
 
-from traindx.cli import outcome
+from traindx.cli import options, outcome
+from traindx.cli.language import Lang, spoken
 from traindx.errors import UsageError
 from traindx.findings import Severity
+from traindx.messages import say
 from traindx.run import Run
 
 
@@ -26,11 +28,12 @@ def run(
     ] = False,
     every: Annotated[
         int | None,
-        typer.Option(min=1, help="Measure exactly every N-th step, whatever it costs."),
+        typer.Option(help="Measure exactly every N-th step, whatever it costs."),
     ] = None,
     budget: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Largest fraction of the time for measuring.")
-    ] = 0.03,
+        float | None,
+        typer.Option(help="Largest fraction of the time for measuring; 0.03 by default."),
+    ] = None,
     json: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write the verdict as JSON.")
     ] = None,
@@ -38,18 +41,43 @@ def run(
         Severity | None,
         typer.Option(help="Exit with 1 if the script succeeds but a finding is this severe."),
     ] = None,
-    runs: Annotated[Path, typer.Option(metavar="FOLDER", help="Where run files go.")] = Path(
-        "traindx-runs"
-    ),
+    runs: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where run files go; traindx-runs by default."),
+    ] = None,
     command: Annotated[
         bool, typer.Option(help="Note the command line, secrets redacted, in the run file.")
     ] = True,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print no findings.")] = False,
+    trap_nan: Annotated[
+        bool,
+        typer.Option(
+            "--trap-nan", help="Replay the first batch with a NaN to see where it is from."
+        ),
+    ] = False,
+    select: options.Select = None,
+    ignore: options.Ignore = None,
+    context: options.Contexts = None,
+    baseline: options.Baseline = None,
+    config: options.ConfigFile = None,
+    lang: Lang = None,
 ) -> None:
     """Run a script unchanged, watch its training, and say what is wrong with it."""
     target, args = _target(script, module=module)
+    settings = options.load(
+        config,
+        select=select,
+        ignore=ignore,
+        contexts=context,
+        baseline=baseline,
+        every=every,
+        budget=budget,
+        runs=runs,
+        fail_on=fail_on,
+        trap_nan=trap_nan or None,
+    )
     document = None if json is None else _document(json)
-    stream = outcome.stderr()
+    stream, language = outcome.stderr(), spoken()
     outcome.prepare()
 
     from traindx.script import exit_as, run_module, run_script
@@ -57,8 +85,8 @@ def run(
 
     session = Session(
         run_name(target),
-        Options(every, budget, runs.absolute(), (target, *args) if command else None),
-        warn=lambda text: outcome.say(f"traindx: {text}", stream),
+        Options.of(settings, (target, *args) if command else None),
+        warn=lambda text: outcome.tell(text, stream, language),
     )
     session.start()
     try:
@@ -74,19 +102,29 @@ def run(
     try:
         _tell(judged, stream, trained=session.trained, quiet=quiet, document=document)
     except Exception as error:  # the script has run, and its exit code stands
-        outcome.say(f"traindx: {error if isinstance(error, UsageError) else repr(error)}", stream)
-    exit_as(1 if code == 0 and fail_on and outcome.failed(judged, fail_on) else code)
+        text = error.message if isinstance(error, UsageError) else repr(error)
+        outcome.tell(text, stream, language)
+    threshold = settings.fail_on
+    exit_as(1 if code == 0 and threshold and outcome.failed(judged, threshold) else code)
 
 
 def _document(json: str) -> str:
     """Where the document goes, wherever the script may change to; it must be possible there."""
     if json == "-":
-        raise UsageError("Standard output is the script's: give `--json` a file.")
+        raise UsageError(say("Standard output is the script's: give `--json` a file."))
     path = Path(json).absolute()
     if path.is_dir():
-        raise UsageError(f"Cannot write `{json}`: it is a folder. Name a file in it.")
+        raise UsageError(
+            say("Cannot write `{file}`: it is a folder. Name a file in it.", file=json)
+        )
     if not path.parent.is_dir():
-        raise UsageError(f"Cannot write `{json}`: make the folder `{path.parent}` first.")
+        raise UsageError(
+            say(
+                "Cannot write `{file}`: make the folder `{folder}` first.",
+                file=json,
+                folder=path.parent,
+            )
+        )
     return str(path)
 
 
@@ -95,8 +133,10 @@ def _tell(
 ) -> None:
     """Show the verdict, and write it where it was asked for."""
     if not trained:
-        text = "the script's process ran no backward pass and no optimizer step"
-        outcome.say(f"traindx: no training was seen: {text}.", stream)
+        text = say(
+            "no training was seen: the script's process ran no backward pass and no optimizer step."
+        )
+        outcome.tell(text, stream)
     elif not quiet:
         outcome.show(judged, stream)
     if document is not None:
@@ -107,12 +147,16 @@ def _target(words: list[str] | None, *, module: bool) -> tuple[str, list[str]]:
     """What to run, and its arguments."""
     if find_spec("torch") is None:
         raise UsageError(
-            "`traindx run` needs PyTorch, which is not installed here. "
-            "Install it as your system needs it, or with `pip install traindx[torch]`."
+            say(
+                "`traindx run` needs PyTorch, which is not installed here. Install it as your "
+                "system needs it, or with `pip install traindx[torch]`."
+            )
         )
     if not words:
         example = "traindx run -m package.train" if module else "traindx run train.py"
-        raise UsageError(f"`traindx run` needs a script: `{example}`.")
+        raise UsageError(say("`traindx run` needs a script: `{example}`.", example=example))
     if not (module or Path(words[0]).exists()):
-        raise UsageError(f"There is no script `{words[0]}`. Give the path of a Python file.")
+        raise UsageError(
+            say("There is no script `{script}`. Give the path of a Python file.", script=words[0])
+        )
     return words[0], words[1:]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from traindx import __version__
 from traindx.facts import Json
-from traindx.findings import Finding
+from traindx.findings import Context, Finding, Silenced, fingerprint
 from traindx.records import EventKind
 from traindx.report.story import judged
 from traindx.run import Run
@@ -18,7 +18,12 @@ SCHEMA = 1
 
 def render(run: Run) -> str:
     """The document as text: strict JSON, ASCII, the same for the same run."""
-    return json.dumps(_finite(document(run)), allow_nan=False, indent=2)
+    return dumped(document(run))
+
+
+def dumped(document: dict[str, Json]) -> str:
+    """Plain data as text; numbers that are not finite become the strings JavaScript reads."""
+    return json.dumps(_finite(document), allow_nan=False, indent=2)
 
 
 def document(run: Run) -> dict[str, Json]:
@@ -36,7 +41,9 @@ def document(run: Run) -> dict[str, Json]:
             ],
         },
         "skipped_sites": _skipped_sites(run),
-        "contexts": [],
+        "contexts": [*dict.fromkeys(context.name for context in verdict.contexts)],
+        "context_details": [_context(context) for context in verdict.contexts],
+        "silenced": [_silenced(entry) for entry in verdict.silenced],
         "findings": [_finding(f) for f in sorted(verdict.findings, key=lambda f: f.id)],
     }
 
@@ -66,6 +73,27 @@ def _skipped_sites(run: Run) -> list[Json]:
     ]
 
 
+def _context(context: Context) -> dict[str, Json]:
+    return {
+        "name": context.name,
+        "reason": context.reason,
+        "model": context.site.model,
+        "site": context.site.fqn,
+        "first_step": context.first_step,
+        "last_step": context.last_step,
+    }
+
+
+def _silenced(entry: Silenced) -> dict[str, Json]:
+    return {
+        "fingerprint": fingerprint(entry.code, entry.site),
+        "code": entry.code,
+        "model": entry.site.model,
+        "site": entry.site.fqn,
+        "reason": entry.reason,
+    }
+
+
 def _text(value: Json) -> str:
     return "" if value is None else str(value)
 
@@ -81,6 +109,7 @@ def _finding(finding: Finding) -> dict[str, Json]:
         "status": "active" if finding.active else "cleared",
         "model": evidence.site.model,
         "site": evidence.site.fqn,
+        "layers": [*evidence.layers],
         "point": evidence.point.value if evidence.point else None,
         "first_step": finding.first_step,
         "last_step": finding.last_step,
@@ -101,7 +130,6 @@ def _sorted(numbers: Mapping[str, float]) -> dict[str, Json]:
 
 
 def _finite(value: Json) -> Json:
-    """JSON has no NaN and no infinity; they are written as the strings JavaScript reads."""
     match value:
         case float():
             return number(value)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from traindx.facts import ModelFacts, ModuleFacts, ParamFacts
+from traindx.facts import ModelFacts, ParamFacts
+from traindx.messages import Message, listed, say
 from traindx.records import Site
 from traindx.report.untrusted import plain
 from traindx.run import Run
@@ -47,12 +48,6 @@ def _elements(param: ParamFacts) -> int:
     return count
 
 
-def in_network_order(model: ModelFacts) -> list[ModuleFacts]:
-    """Its modules as the forward pass first calls them; those never called come last."""
-    never = len(model.modules) + max((module.order or 0 for module in model.modules), default=0)
-    return sorted(model.modules, key=lambda m: never if m.order is None else m.order)
-
-
 def params_by_module(model: ModelFacts) -> dict[str, list[ParamFacts]]:
     """The parameters of each module that owns any."""
     owned: dict[str, list[ParamFacts]] = {}
@@ -65,7 +60,7 @@ def layers(model: ModelFacts) -> list[Layer]:
     """The layers of a model in network order."""
     owned = params_by_module(model)
     parents = {parent for module in model.modules for parent in _parents(module.fqn)}
-    chosen = [m for m in in_network_order(model) if m.fqn in owned or m.fqn not in parents]
+    chosen = [m for m in model.in_network_order() if m.fqn in owned or m.fqn not in parents]
     return [
         Layer(
             site=Site(model.name, module.fqn),
@@ -80,7 +75,7 @@ def layers(model: ModelFacts) -> list[Layer]:
 def sites(model: ModelFacts) -> Iterator[Site]:
     """Every module and, right after it, its own parameters, in network order."""
     owned = params_by_module(model)
-    for module in in_network_order(model):
+    for module in model.in_network_order():
         yield Site(model.name, module.fqn)
         for param in owned.get(module.fqn, ()):
             yield Site(model.name, param.fqn)
@@ -92,24 +87,24 @@ def _parents(fqn: str) -> Iterator[str]:
         yield fqn
 
 
-def where(run: Run, site: Site) -> str:
+def where(run: Run, site: Site) -> Message:
     """A site as a person finds it: model, path, class and place in the network."""
     if not site.model:
-        return plain(site.fqn) or "the whole run"
+        return listed([plain(site.fqn)]) if site.fqn else say("the whole run")
     name = plain(f"{site.model} · {site.fqn}" if site.fqn else site.model)
     model = run.models.get(site.model)
     about = _about(model, site.fqn) if model else ""
-    return f"{name} ({about})" if about else name
+    return say("{name} ({about})", name=name, about=about) if about else listed([name])
 
 
-def _about(model: ModelFacts, fqn: str) -> str:
+def _about(model: ModelFacts, fqn: str) -> Message:
     modules = {module.fqn: module.kind for module in model.modules}
     if not fqn:
-        return plain(model.kind)
+        return listed([plain(model.kind)])
     owner = fqn if fqn in modules else fqn.rpartition(".")[0]
-    words = [plain(modules[owner])] if owner in modules else []
+    kind = plain(modules.get(owner, ""))
     order = layers(model)
     place = next((layer.position for layer in order if layer.site.fqn == owner), None)
-    if place is not None:
-        words.append(f"layer {place} of {len(order)}")
-    return ", ".join(words)
+    if place is None or not kind:
+        return listed([kind] if kind else [])
+    return say("{kind}, layer {place} of {layers}", kind=kind, place=place, layers=len(order))

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from traindx.findings import Finding, Severity, Verdict
-from traindx.records import EventKind, Site
-from traindx.report.losses import broken_losses
+from traindx.messages import Message, counted, listed, say
+from traindx.records import RUN, EventKind, Site
+from traindx.report.layers import where
 from traindx.report.untrusted import plain
 from traindx.run import Run
 
@@ -58,152 +59,250 @@ def judged(run: Run) -> Verdict:
     return run.verdict or Verdict()
 
 
-def headline(run: Run) -> str:
+def headline(run: Run) -> Message:
     """The verdict in words, and of how many steps."""
-    extent = extent_words(run)
-    return f"{verdict_words(run)} in {extent}" if extent else verdict_words(run)
+    verdict, extent = verdict_words(run), extent_words(run)
+    return say("{verdict} in {extent}", verdict=verdict, extent=extent) if extent else verdict
 
 
-def verdict_words(run: Run) -> str:
+def verdict_words(run: Run) -> Message:
     """The verdict in words."""
     if run.steps == 0:
-        return "nothing to judge: no training step was recorded"
+        return say("nothing to judge: no training step was recorded")
     if run.verdict is None:
-        return "not judged: no rule has looked at the run"
-    found = _found(run.verdict) or _nothing_found(run.verdict)
-    return "; ".join([*(loss.headline for loss in broken_losses(run)), found])
+        return say("not judged: no rule has looked at the run")
+    return _found(run.verdict) or _nothing_found(run.verdict)
 
 
 def level(run: Run) -> str:
     """How bad it is: a severity, `clear`, or `unknown` where nothing could be judged."""
     verdict = judged(run)
     worst = verdict.worst()
-    if broken_losses(run) and worst in (None, Severity.INFO):
-        return Severity.WARNING.value
     looked_at = verdict.evaluated and run.steps
     return worst.value if worst else "clear" if looked_at else "unknown"
 
 
-def _found(verdict: Verdict) -> str:
+def _found(verdict: Verdict) -> Message:
     """The roots by severity, and how many findings they explain; empty if there is none."""
     found = roots(verdict)
     counts = Counter(root.finding.severity for root in found)
-    words = ", ".join(_count(counts[s], s.value) for s in Severity if counts[s])
+    words = listed(_of_severity(s, counts[s]) for s in Severity if counts[s])
     explained = sum(len(root.symptoms) for root in found)
-    more = f", explaining {_count(explained, 'more finding')}" if explained else ""
-    return words + more
+    if not explained:
+        return words
+    more = counted(explained, "{n} more finding", "{n} more findings")
+    return say("{findings}, explaining {more}", findings=words, more=more)
 
 
-def extent_words(run: Run) -> str:
+def _of_severity(severity: Severity, number: int) -> Message:
+    match severity:
+        case Severity.ERROR:
+            return counted(number, "{n} error", "{n} errors")
+        case Severity.WARNING:
+            return counted(number, "{n} warning", "{n} warnings")
+        case Severity.INFO:
+            return say("{n} info", n=number)
+
+
+def severity_word(severity: Severity) -> Message:
+    """The severity of one finding."""
+    match severity:
+        case Severity.ERROR:
+            return say("error")
+        case Severity.WARNING:
+            return say("warning")
+        case Severity.INFO:
+            return say("info")
+
+
+def extent_words(run: Run) -> Message:
     """How many steps the verdict is of; empty if there were none."""
-    return f"{_count(run.steps, 'step')} ({run.measured_steps} measured)" if run.steps else ""
+    if not run.steps:
+        return Message("")
+    steps = counted(run.steps, "{n} step", "{n} steps")
+    return say("{steps} ({measured} measured)", steps=steps, measured=run.measured_steps)
 
 
-def _nothing_found(verdict: Verdict) -> str:
+def _nothing_found(verdict: Verdict) -> Message:
     evaluated = len(verdict.evaluated)
     known = evaluated + len(verdict.not_evaluated)
     if not evaluated:
-        return f"not judged: none of {known} rules could be evaluated"
-    return f"nothing found by {evaluated} of {_count(known, 'rule')}"
-
-
-def _count(number: int, noun: str) -> str:
-    plural = noun if number == 1 or noun == "info" else f"{noun}s"
-    return f"{number} {plural}"
+        return say("not judged: none of {known} rules could be evaluated", known=known)
+    rules = counted(known, "{n} rule", "{n} rules")
+    return say("nothing found by {evaluated} of {rules}", evaluated=evaluated, rules=rules)
 
 
 def number(value: float) -> str:
     """A number to four significant digits."""
     if math.isnan(value) or math.isinf(value):
-        return {math.inf: "infinite", -math.inf: "-infinite"}.get(value, "NaN")
+        return {math.inf: say("infinite"), -math.inf: say("-infinite")}.get(value, "NaN")
     return str(int(value)) if value == int(value) and abs(value) < 1e6 else f"{value:.4g}"
 
 
-def measures(finding: Finding) -> list[str]:
+def measures(finding: Finding) -> list[Message]:
     """Each number with its threshold, then the thresholds that have no number of their name."""
     numbers, thresholds = finding.evidence.numbers, finding.thresholds
-    own = [
-        f"{plain(name)} {number(value)}"
-        + (f" (threshold {number(thresholds[name])})" if name in thresholds else "")
-        for name, value in numbers.items()
+    own = [_measure(name, value, thresholds.get(name)) for name, value in numbers.items()]
+    rest = [
+        say("threshold {name} {value}", name=plain(name), value=number(value))
+        for name, value in thresholds.items()
+        if name not in numbers
     ]
-    rest = [f"threshold {plain(k)} {number(v)}" for k, v in thresholds.items() if k not in numbers]
     return own + rest
 
 
-def seen(finding: Finding) -> str:
+def _measure(name: str, value: float, threshold: float | None) -> Message:
+    name, shown = plain(name), number(value)
+    if threshold is None:
+        return say("{name} {value}", name=name, value=shown)
+    limit = number(threshold)
+    return say("{name} {value} (threshold {limit})", name=name, value=shown, limit=limit)
+
+
+def seen(finding: Finding) -> Message:
     """At which steps the rule hit."""
     first, last = finding.first_step, finding.last_step
     if first == last:
-        return f"step {first}"
-    return f"steps {first} to {last}, in {_count(finding.count, 'measured step')}"
+        return say("step {step}", step=first)
+    steps = counted(finding.count, "{n} measured step", "{n} measured steps")
+    return say("steps {first} to {last}, in {steps}", first=first, last=last, steps=steps)
 
 
-def unevaluated(run: Run) -> list[tuple[str, str]]:
+def contexts(run: Run) -> list[Message]:
+    """The circumstances under which the run was judged, each with its reason."""
+    return [
+        _at_place(plain(context.name), run, context.site, plain(context.reason))
+        for context in judged(run).contexts
+    ]
+
+
+def silenced(run: Run) -> list[Message]:
+    """What would be a finding but for a context or the user's word, with the reason."""
+    return [
+        _at_place(plain(entry.code), run, entry.site, plain(entry.reason))
+        for entry in judged(run).silenced
+    ]
+
+
+def _at_place(what: str, run: Run, site: Site, reason: str) -> Message:
+    reason = _message(reason)
+    if site == RUN:
+        return say("{what}: {reason}", what=what, reason=reason)
+    return say("{what} at {where}: {reason}", what=what, where=where(run, site), reason=reason)
+
+
+def _message(text: str) -> Message:
+    """It as a message, which a text that was stored may be."""
+    return text if isinstance(text, Message) else Message(text)
+
+
+def brief(run: Run, finding: Finding) -> Message:
+    """A finding in one line."""
+    message = plain(finding.evidence.message)
+    return _at_place(plain(f"{finding.code} {finding.name}"), run, finding.evidence.site, message)
+
+
+def root_in_brief(run: Run, root: Root) -> Message:
+    """A root in one line, with its severity and the number of findings it explains."""
+    found = say(
+        "{severity} {finding}",
+        severity=severity_word(root.finding.severity),
+        finding=brief(run, root.finding),
+    )
+    if not root.symptoms:
+        return found
+    more = counted(len(root.symptoms), "{n} more finding", "{n} more findings")
+    return say("{findings}, explaining {more}", findings=found, more=more)
+
+
+def unevaluated(run: Run) -> list[tuple[Message, Message]]:
     """Each reason for which rules were not evaluated, with their codes."""
-    return _grouped((entry.reason, entry.code) for entry in judged(run).not_evaluated)
+    entries = judged(run).not_evaluated
+    return _grouped((_message(plain(entry.reason)), entry.code) for entry in entries)
 
 
-def unmeasured(run: Run) -> list[str]:
+def unmeasured(run: Run) -> list[Message]:
     """What was not measured, one line for each kind of place and reason."""
     skipped = (
-        (f"{event.detail.get('point') or 'everything'}: {event.detail.get('reason', '')}", at)
+        (
+            say(
+                "{what}: {reason}",
+                what=plain(str(event.detail.get("point") or "")) or say("everything"),
+                reason=Message(plain(str(event.detail.get("reason", "")))),
+            ),
+            _at(event.site),
+        )
         for event in run.events(EventKind.SKIPPED)
-        for at in [_at(event.site)]
     )
-    return [f"{what} ({which})" for what, which in _grouped(skipped)]
+    return [say("{what} ({places})", what=what, places=at) for what, at in _grouped(skipped)]
 
 
 def _at(site: Site) -> str:
-    return " · ".join(part for part in site if part) or "whole run"
+    return " · ".join(part for part in site if part) or say("whole run")
 
 
-def _grouped(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    groups: dict[str, dict[str, None]] = {}
+def _grouped(pairs: Iterable[tuple[Message, str]]) -> list[tuple[Message, Message]]:
+    groups: dict[Message, dict[str, None]] = {}
     for reason, name in pairs:
-        groups.setdefault(plain(reason), {})[plain(name)] = None
-    return [(reason, _listed(list(names))) for reason, names in groups.items()]
+        groups.setdefault(reason, {})[plain(name)] = None
+    return [(reason, listed_names(list(names))) for reason, names in groups.items()]
 
 
-def _listed(names: Sequence[str], most: int = 8) -> str:
-    rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+def listed_names(names: Sequence[str], most: int = 8) -> Message:
+    """Names in a row, those after the first few as a number."""
+    shown, rest = listed(names[:most]), len(names) - most
+    return say("{names} and {rest} more", names=shown, rest=rest) if rest > 0 else shown
 
 
-def notes(run: Run) -> list[str]:
+def notes(run: Run) -> list[Message]:
     """What a reader must know: how the run ended, and the notes written while it ran."""
     texts = (str(event.detail.get("text", "")) for event in run.events(EventKind.NOTE))
-    losses = (loss.note for loss in broken_losses(run))
-    return list(dict.fromkeys([*_ending(run), *losses, *map(plain, texts)]))
+    return list(dict.fromkeys([*_ending(run), *map(Message, map(plain, texts))]))
 
 
-def _ending(run: Run) -> Iterator[str]:
+def _ending(run: Run) -> Iterator[Message]:
     if not run.ended:
-        yield "The recording has no end: the run goes on or was killed; judged as far as written."
+        yield say(
+            "The recording has no end: the run goes on or was killed; judged as far as written."
+        )
     code = run.header.get("exit_code")
     if isinstance(code, int) and code:
-        yield f"The script ended with exit code {code}."
+        yield say("The script ended with exit code {code}.", code=code)
 
 
-def cost(run: Run) -> str:
+def cost(run: Run) -> Message:
     """What measuring, saving and judging cost; empty if none of it is known."""
+    parts = list(_costs(run))
+    if not parts:
+        return Message("")
+    costs = parts[0] if len(parts) == 1 else say("{one}, {other}", one=parts[0], other=parts[1])
+    told = say("{costs}; listening at every step not included", costs=costs)
+    if run.steps >= EXEMPT_STEPS or run.header.get("every") is not None:
+        return told
+    return say(
+        "{cost} (runs under {steps} steps are exempt from the budget)",
+        cost=told,
+        steps=EXEMPT_STEPS,
+    )
+
+
+def _costs(run: Run) -> Iterator[Message]:
     measuring, sinks = _header_number(run, "overhead_fraction"), _header_number(run, "sink_seconds")
     seconds = _header_number(run, "seconds")
-    parts: list[str] = []
     if measuring is not None:
-        parts.append(f"measuring cost {100 * measuring:.1f} % of the training time")
+        yield say("measuring cost {percent:.1f} % of the training time", percent=100 * measuring)
     if sinks is not None and seconds:
-        parts.append(f"saving and judging took {100 * sinks / seconds:.1f} % of the whole time")
-    if not parts:
-        return ""
-    exempt = run.steps < EXEMPT_STEPS and run.header.get("every") is None
-    budget = f" (runs under {EXEMPT_STEPS} steps are exempt from the budget)" if exempt else ""
-    return f"{', '.join(parts)}; listening at every step not included{budget}"
+        yield say(
+            "saving and judging took {percent:.1f} % of the whole time",
+            percent=100 * sinks / seconds,
+        )
 
 
 def _header_number(run: Run, name: str) -> float | None:
     value = run.header.get(name)
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) < 1e308 else None  # a damaged header may hold any number
 
 
 def is_code(fix: str) -> bool:
@@ -222,4 +321,4 @@ def script(run: Run) -> str:
     parts = run.header.get("command")
     words = [str(part) for part in parts] if isinstance(parts, list) else []
     files = [PurePath(word).name for word in words if word.endswith(".py")]
-    return plain(files[0] if files else " ".join(words)) or "training run"
+    return plain(files[0] if files else " ".join(words)) or say("training run")

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from traindx.languages import translate
+
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _SPACE = re.compile(r"[\t\r\n\v\f\x85\u2028\u2029]+")
 # Control, format (bidirectional overrides, zero-width), surrogate: nothing a reader would miss.
@@ -20,7 +22,13 @@ def plain(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     line = _SPACE.sub(" ", _ANSI.sub("", text))
-    return "".join(c for c in line if unicodedata.category(c) not in _UNSEEN)
+    seen = "".join(c for c in line if unicodedata.category(c) not in _UNSEEN)
+    return text if seen == text else seen  # a message that needed no change stays one
+
+
+def told(text: str, language: str) -> str:
+    """A sentence in the reader's language, as one line of printable characters."""
+    return translate(plain(text), language)
 
 
 def plain_lines(text: str) -> list[str]:

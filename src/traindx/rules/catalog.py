@@ -13,6 +13,7 @@ from types import ModuleType
 
 from traindx import rules
 from traindx.errors import UsageError
+from traindx.messages import say
 from traindx.rules.rule import Rule
 
 PLUGINS = "traindx.rules"
@@ -40,7 +41,12 @@ def find(code_or_name: str) -> Rule:
         return by_word[wanted]
     nearest = by_word[get_close_matches(wanted, by_word, n=1, cutoff=0.0)[0]]
     raise UsageError(
-        f"There is no rule `{code_or_name}`; the nearest is `{nearest.code}` ({nearest.name})."
+        say(
+            "There is no rule `{rule}`; the nearest is `{nearest}` ({name}).",
+            rule=code_or_name,
+            nearest=nearest.code,
+            name=nearest.name,
+        )
     )
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from traindx.messages import Message, listed, say
 from traindx.quantities import QUANTITIES
 from traindx.records import EventKind
 from traindx.rules.rule import Rule
 from traindx.run import Run
 
-_FED_BY = {"probe": "needs preflight", "fork": "needs a trial", "ranks": "needs several ranks"}
+_FED_BY: dict[str, Message] = {
+    "probe": say("needs preflight"),
+    "fork": say("needs a trial"),
+    "ranks": say("needs several ranks"),
+}
 
 
 def hindrance(rule: Rule, run: Run) -> str:
@@ -21,8 +26,8 @@ def _unmeasured(rule: Rule, run: Run) -> str:
     if rule.source in _FED_BY:
         return _FED_BY[rule.source]
     if not run.measured_steps:
-        return "no training step was measured"
-    return _skipped(rule, run) or f"{' and '.join(rule.reads)} not measured"
+        return say("no training step was measured")
+    return _skipped(rule, run) or say("{quantities} not measured", quantities=listed(rule.reads))
 
 
 def _skipped(rule: Rule, run: Run) -> str:
@@ -30,5 +35,9 @@ def _skipped(rule: Rule, run: Run) -> str:
     points = {str(QUANTITIES[quantity].point) for quantity in rule.reads}
     for event in run.events(EventKind.SKIPPED):
         if event.detail.get("point") in points:
-            return f"{event.detail['point']} not measured: {event.detail.get('reason')}"
+            return say(
+                "{point} not measured: {reason}",
+                point=event.detail["point"],
+                reason=Message(str(event.detail.get("reason"))),
+            )
     return ""

@@ -2,19 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import TypeVar
+
 from traindx.facts import ModelFacts
 from traindx.records import Site
 from traindx.run import Run
 
+T = TypeVar("T")
+_MODELS = 32
+"""Of how many descriptions of models it is remembered at most what follows from them."""
 
+
+class _Same:
+    """A description of a model as a key: itself, not its value."""
+
+    __slots__ = ("model",)
+
+    def __init__(self, model: ModelFacts) -> None:
+        self.model = model
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.model is self.model
+
+    def __hash__(self) -> int:
+        return id(self.model)
+
+
+def _of(function: Callable[[ModelFacts], T]) -> Callable[[_Same], T]:
+    return lambda same: function(same.model)
+
+
+def of_facts(function: Callable[[ModelFacts], T]) -> Callable[[ModelFacts], T]:
+    """Compute once what follows from a model's description: it is asked at every measured step.
+
+    The result is shared by all who ask: it is not to be changed.
+    """
+    remembered = lru_cache(maxsize=_MODELS)(_of(function))
+
+    @wraps(function)
+    def asked(model: ModelFacts) -> T:
+        return remembered(_Same(model))
+
+    return asked
+
+
+@of_facts
 def network_order(model: ModelFacts) -> dict[str, int]:
-    """The place of each module: by its first call; those never seen called last, as registered."""
-    modules = model.modules
-    in_order = sorted(
-        range(len(modules)),
-        key=lambda i: (modules[i].order is None, modules[i].order or 0, i),
-    )
-    return {modules[i].fqn: place for place, i in enumerate(in_order)}
+    """The place of each module, by its fqn."""
+    return {module.fqn: place for place, module in enumerate(model.in_network_order())}
+
+
+def ancestors(fqn: str) -> list[str]:
+    """The modules that hold a module, the model itself first, and the module."""
+    parts = fqn.split(".") if fqn else []
+    return [".".join(parts[:depth]) for depth in range(len(parts) + 1)]
 
 
 class Places:
@@ -23,6 +66,11 @@ class Places:
     def __init__(self, run: Run) -> None:
         self._models = list(run.models)
         self._orders = {name: network_order(model) for name, model in run.models.items()}
+        self._held: dict[str, set[str]] = {}
+        for model in run.models.values():
+            for param in model.params:
+                for optimizer in param.optimizers:
+                    self._held.setdefault(optimizer, set()).add(model.name)
 
     def of(self, site: Site) -> tuple[int, int]:
         """Its model's place among the models, and its module's in the model.
@@ -35,3 +83,22 @@ class Places:
         owner = site.fqn if site.fqn in order else site.fqn.rpartition(".")[0]
         place = order.get(owner, len(order)) if site.fqn else -1
         return self._models.index(site.model), place
+
+    def in_model(self, site: Site) -> bool:
+        """Whether a site is a model or part of one; the run, an optimizer or a loss is not."""
+        return site.model in self._orders
+
+    def meet(self, one: Site, other: Site) -> bool:
+        """Whether two sites concern a model in common."""
+        return not self._concerned(one).isdisjoint(self._concerned(other))
+
+    def _concerned(self, site: Site) -> set[str]:
+        """Models: of a layer its own, of an optimizer those it trains, of a loss those it reaches.
+
+        What concerns the run as a whole concerns all of them.
+        """
+        if site.model in self._orders:
+            return {site.model}
+        if site.model:
+            return {site.model, *site.models}
+        return self._held.get(site.fqn, {"", *self._models})

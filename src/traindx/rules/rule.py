@@ -38,6 +38,7 @@ class Rule:
         check: The decorated function.
         hits: Consecutive measured steps it must hit before it is a finding (hysteresis).
         applies: Why it does not apply to a run, if so.
+        silent_in: Names of the contexts in which a hit means nothing.
         explained_by: Codes whose finding in the same model explains one of this rule.
         remedies: Names of the remedies that answer it.
         lifecycle: `preview`, `stable`, `deprecated` or `removed`.
@@ -51,6 +52,7 @@ class Rule:
     check: Check
     hits: int = 1
     applies: Applies = always
+    silent_in: tuple[str, ...] = ()
     explained_by: tuple[str, ...] = ()
     remedies: tuple[str, ...] = ()
     lifecycle: str = "preview"
@@ -85,6 +87,7 @@ def rule(
     source: Source = "passive",
     hits: int = 1,
     applies: Applies = always,
+    silent_in: tuple[str, ...] = (),
     explained_by: tuple[str, ...] = (),
     remedies: tuple[str, ...] = (),
     lifecycle: str = "preview",
@@ -101,6 +104,7 @@ def rule(
             check=check,
             hits=hits,
             applies=applies,
+            silent_in=silent_in,
             explained_by=explained_by,
             remedies=remedies,
             lifecycle=lifecycle,

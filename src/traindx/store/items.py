@@ -7,6 +7,7 @@ import reprlib
 import sqlite3
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import pairwise
 from operator import itemgetter
 from typing import TypeVar
 
@@ -20,16 +21,19 @@ from traindx.records import (
     Scalar,
     Site,
     TensorStats,
+    Vector,
 )
 from traindx.store.codec import MalformedError
 from traindx.store.nouns import FACTS, OPTIONS
+from traindx.store.numbers import unpacked
+from traindx.store.schema import ADDED
 
 Places = dict[int, tuple[Site, str]]
 E = TypeVar("E", Point, EventKind)
 
 
-def read_items(db: sqlite3.Connection) -> list[Item]:
-    """All items, in the order in which a rule engine takes them.
+def read_items(db: sqlite3.Connection, version: int) -> list[Item]:
+    """All items of a file of this schema, in the order in which a rule engine takes them.
 
     Raises:
         MalformedError: A value is not of its column's type, or a row is missing.
@@ -38,13 +42,16 @@ def read_items(db: sqlite3.Connection) -> list[Item]:
     try:
         numbered = [*_scalars(db, places), *_records(db, places)]
         numbered += [*_events(db, places), *_descriptions(db)]
+        numbered += _vectors(db, places) if version >= ADDED["vectors"] else ()
     except KeyError as error:
         raise MalformedError(f"a row names the missing place {error}") from error
     if db.execute("SELECT items FROM stored").fetchall() != [(len(numbered),)]:
         raise MalformedError(f"{len(numbered)} items are not as many as were stored")
     numbered.sort(key=itemgetter(0))
     found = [item for _, item in numbered]
-    found.sort(key=_turn)  # nothing moves if the writer was given its items in order
+    del numbered  # of millions of items it takes as much memory as a sort by turns would
+    if any(after < before for before, after in pairwise(map(_turn, found))):
+        found.sort(key=_turn)  # the writer was not given its items in order
     return found
 
 
@@ -75,6 +82,13 @@ def _records(db: sqlite3.Connection, places: Places) -> Iterator[tuple[int, Item
         count, nonfinite, sampled, zeros = map(_natural, (values[0], *values[5:]))
         stats = TensorStats(count, mean, m2, least, greatest, nonfinite, sampled, zeros)
         yield number, Record(_integer(step), site, _member(Point, what), stats)
+
+
+def _vectors(db: sqlite3.Connection, places: Places) -> Iterator[tuple[int, Item]]:
+    columns = "id, step, place, count, numbers"
+    for number, step, place, count, numbers in db.execute(f"SELECT {columns} FROM vectors"):
+        site, what = places[place]
+        yield number, Vector(_integer(step), what, site, unpacked(count, numbers))
 
 
 def _events(db: sqlite3.Connection, places: Places) -> Iterator[tuple[int, Item]]:

@@ -14,7 +14,15 @@ from traindx.facts import (
     PathFacts,
     TensorFacts,
 )
-from traindx.findings import Evidence, Finding, NotEvaluated, Severity, Verdict
+from traindx.findings import (
+    Context,
+    Evidence,
+    Finding,
+    NotEvaluated,
+    Severity,
+    Silenced,
+    Verdict,
+)
 from traindx.records import Point, Site
 from traindx.store.codec import (
     BOOLEAN,
@@ -103,6 +111,8 @@ EVIDENCE = noun(
     excluded=NAMES,
     series=NAMES,
     severity=optional(choice(Severity)),
+    layers=NAMES,
+    profiles=NAMES,
 )
 FINDING = noun(
     Finding,
@@ -120,11 +130,22 @@ FINDING = noun(
     remedies=NAMES,
 )
 NOT_EVALUATED = noun(NotEvaluated, code=TEXT, reason=TEXT)
+SILENCED = noun(Silenced, code=TEXT, site=SITE, reason=TEXT)
+CONTEXT = noun(
+    Context,
+    name=TEXT,
+    reason=TEXT,
+    site=SITE,
+    first_step=INTEGER,
+    last_step=optional(INTEGER),
+)
 VERDICT = noun(
     Verdict,
     findings=many(FINDING),
     evaluated=NAMES,
     not_evaluated=many(NOT_EVALUATED),
+    silenced=many(SILENCED),
+    contexts=many(CONTEXT),
 )
 
 

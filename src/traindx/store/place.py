@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 
 from traindx.errors import BadRunFileError
+from traindx.messages import say
 
 FOLDER = Path("traindx-runs")
 SUFFIX = ".traindx"
@@ -58,7 +59,10 @@ def latest(folder: Path = FOLDER) -> Path:
     found = run_files(folder)
     if not found:
         raise BadRunFileError(
-            f"There is no run file in `{folder}`. `traindx run SCRIPT` makes one; "
-            "name one of another folder by its path."
+            say(
+                "There is no run file in `{folder}`. `traindx run SCRIPT` makes one; name one of "
+                "another folder by its path.",
+                folder=folder,
+            )
         )
     return found[0]

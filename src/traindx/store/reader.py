@@ -9,6 +9,7 @@ from zlib import crc32
 from traindx import __version__
 from traindx.errors import BadRunFileError
 from traindx.findings import Verdict
+from traindx.messages import Message, listed, say
 from traindx.records import Item
 from traindx.store import schema
 from traindx.store.codec import MalformedError
@@ -23,13 +24,13 @@ MAX_CHECKED_BYTES = 2**29
 _HEADER_BYTES = 100
 _MAGIC = b"SQLite format 3\0"
 _KNOWN_STARTS = {
-    b"PK\3\4": "a ZIP archive, as torch.save writes",
-    b"\x80\2": "a pickle",
-    b"\x80\3": "a pickle",
-    b"\x80\4": "a pickle",
-    b"\x80\5": "a pickle",
-    b"\x1f\x8b": "gzip data",
-    b"\x89HDF": "an HDF5 file",
+    b"PK\3\4": say("a ZIP archive, as torch.save writes"),
+    b"\x80\2": say("a pickle"),
+    b"\x80\3": say("a pickle"),
+    b"\x80\4": say("a pickle"),
+    b"\x80\5": say("a pickle"),
+    b"\x1f\x8b": say("gzip data"),
+    b"\x89HDF": say("an HDF5 file"),
 }
 
 
@@ -45,16 +46,18 @@ def read(path: Path) -> tuple[list[Item], Verdict | None]:
         file = path.resolve()  # the journal lies beside the file itself, not beside a link to it
         _check_header(path, file)
         with opened(file) as db:
-            _check_schema(path, db)
+            version = _schema(path, db)
             _check_pages(file, db)
-            return read_items(db), _verdict(db)
+            return read_items(db, version), _verdict(db)
     except BadRunFileError:
         raise
     except (sqlite3.Error, MalformedError) as error:
         raise BadRunFileError(_refusal(path, error)) from error
     except (OSError, RuntimeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise BadRunFileError(f"Cannot read `{path}`: {reason}.") from error
+        raise BadRunFileError(
+            say("Cannot read `{path}`: {reason}.", path=path, reason=reason)
+        ) from error
 
 
 # -- before SQLite opens it ----------------------------------------------------------------------
@@ -62,45 +65,63 @@ def read(path: Path) -> tuple[list[Item], Verdict | None]:
 
 def _check_header(path: Path, file: Path) -> None:
     if not file.exists():
-        raise BadRunFileError(f"There is no run file `{path}`. {_nearby(FOLDER)}")
+        raise BadRunFileError(
+            say("There is no run file `{path}`. {hint}", path=path, hint=_nearby(FOLDER))
+        )
     if file.is_dir():
-        raise BadRunFileError(f"`{path}` is a folder, not a run file. {_nearby(path)}")
+        raise BadRunFileError(
+            say("`{path}` is a folder, not a run file. {hint}", path=path, hint=_nearby(path))
+        )
     if not file.is_file():
-        raise BadRunFileError(f"`{path}` is a device or a pipe, not a run file.")
+        raise BadRunFileError(say("`{path}` is a device or a pipe, not a run file.", path=path))
     with file.open("rb") as stream:
         header = stream.read(_HEADER_BYTES)
     if not header:
-        raise BadRunFileError(f"`{path}` is empty: its run ended before anything was stored.")
+        raise BadRunFileError(_empty(path))
     if not header.startswith(_MAGIC[: len(header)]):
-        raise BadRunFileError(f"`{path}` is not a run file but {_kind(header)}.")
+        raise BadRunFileError(
+            say("`{path}` is not a run file but {kind}.", path=path, kind=_kind(header))
+        )
     if len(header) < _HEADER_BYTES:
         raise BadRunFileError(_damaged(path, f"it ends after {len(header)} bytes"))
     _check_identity(path, header)
     _check_size(path, file, header)
 
 
-def _kind(header: bytes) -> str:
+def _kind(header: bytes) -> Message:
     for start, kind in _KNOWN_STARTS.items():
         if header.startswith(start):
             return kind
-    return "a text" if all(b >= 32 or b in b"\t\n\r\f" for b in header) else "something else"
+    text = all(b >= 32 or b in b"\t\n\r\f" for b in header)
+    return say("a text") if text else say("something else")
 
 
 def _check_identity(path: Path, header: bytes) -> None:
     if _int32(header, 68) != schema.APPLICATION_ID:
-        raise BadRunFileError(f"`{path}` is an SQLite database of another program, not a run file.")
+        raise BadRunFileError(
+            say("`{path}` is an SQLite database of another program, not a run file.", path=path)
+        )
     version = _int32(header, 60)
     if version > schema.SCHEMA:
         raise BadRunFileError(
-            f"`{path}` has run file schema {version}, and traindx {__version__} reads only "
-            f"{schema.SCHEMA}. Update it: `pip install --upgrade traindx`."
+            say(
+                "`{path}` has run file schema {version}, and traindx {traindx} reads up to "
+                "{newest}. Update it: `pip install --upgrade traindx`.",
+                path=path,
+                version=version,
+                traindx=__version__,
+                newest=schema.SCHEMA,
+            )
         )
-    if version < schema.SCHEMA:
+    if version < 1:
         raise BadRunFileError(_damaged(path, f"there is no run file schema {version}"))
     if header[18:20] != b"\1\1":
         raise BadRunFileError(
-            f"`{path}` was switched to another journal mode than traindx writes. "
-            f"Switch it back: `sqlite3 {path} 'PRAGMA journal_mode = DELETE'`."
+            say(
+                "`{path}` was switched to another journal mode than traindx writes. Switch it "
+                "back: `sqlite3 {path} 'PRAGMA journal_mode = DELETE'`.",
+                path=path,
+            )
         )
 
 
@@ -127,11 +148,14 @@ def _int16(header: bytes, offset: int) -> int:
 # -- once it is open -----------------------------------------------------------------------------
 
 
-def _check_schema(path: Path, db: sqlite3.Connection) -> None:
+def _schema(path: Path, db: sqlite3.Connection) -> int:
+    """The schema of the file, whose tables are just those."""
     if db.execute("PRAGMA page_count").fetchone() == (0,):  # its first commit was rolled back
-        raise BadRunFileError(f"`{path}` is empty: its run ended before anything was stored.")
-    if not schema.has_tables(db):
-        raise MalformedError(f"its tables are not those of schema {schema.SCHEMA}")
+        raise BadRunFileError(_empty(path))
+    version: int = db.execute("PRAGMA user_version").fetchone()[0]
+    if not schema.has_tables(db, version):
+        raise MalformedError(f"its tables are not those of schema {version}")
+    return version
 
 
 def _check_pages(file: Path, db: sqlite3.Connection) -> None:
@@ -155,26 +179,33 @@ def _verdict(db: sqlite3.Connection) -> Verdict | None:
 # -- messages ------------------------------------------------------------------------------------
 
 
-def _refusal(path: Path, error: Exception) -> str:
+def _empty(path: Path) -> Message:
+    return say("`{path}` is empty: its run ended before anything was stored.", path=path)
+
+
+def _refusal(path: Path, error: Exception) -> Message:
     if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
-        return f"`{path}` is locked by another program; try again once that is done."
+        return say("`{path}` is locked by another program; try again once that is done.", path=path)
     return _damaged(path, str(error))
 
 
-def _damaged(path: Path, what: str) -> str:
+def _damaged(path: Path, what: str) -> Message:
+    """The file is damaged; in what way is told in English alone, as SQLite does."""
     # SQLite quotes what it cannot read, which may be anything.
     plain = "".join(c if c.isprintable() else "?" for c in " ".join(what.split()))
-    message = f"`{path}` is damaged: {plain[:200]}."
+    message = say("`{path}` is damaged: {what}.", path=path, what=plain[:200])
     if has_journal(path.resolve()):
         return message
-    return (
-        f"{message} If it is a copy, copy `{journal_of(path).name}` from beside the original too, "
-        "where there is one: it undoes a commit that was cut off."
+    return say(
+        "{message} If it is a copy, copy `{journal}` from beside the original too, where there is "
+        "one: it undoes a commit that was cut off.",
+        message=message,
+        journal=journal_of(path).name,
     )
 
 
-def _nearby(folder: Path) -> str:
+def _nearby(folder: Path) -> Message:
     found = run_files(folder)[:5]
     if not found:
-        return "`traindx run SCRIPT` makes one."
-    return f"Here are some: {', '.join(f'`{path}`' for path in found)}."
+        return say("`traindx run SCRIPT` makes one.")
+    return say("Here are some: {files}.", files=listed(f"`{path}`" for path in found))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 
-SCHEMA = 1
+SCHEMA = 2
 """Stored as `user_version`; raised whenever a reader of the old one could misread a new file."""
+
+ADDED = {"vectors": 2}
+"""Tables that files of an earlier schema lack, by the schema that brought them."""
 
 APPLICATION_ID = 0x74726478  # "trdx"
 
@@ -17,7 +20,7 @@ TABLES = {
   fqn TEXT NOT NULL,
   what TEXT NOT NULL
 )""",
-    # In these four, ids count the items of the whole run in the order they were written.
+    # In these five, ids count the items of the whole run in the order they were written.
     "scalars": """CREATE TABLE scalars (
   id INTEGER PRIMARY KEY,
   step INTEGER NOT NULL,
@@ -37,6 +40,13 @@ TABLES = {
   sampled INTEGER NOT NULL,
   zeros INTEGER NOT NULL
 )""",
+    "vectors": """CREATE TABLE vectors (
+  id INTEGER PRIMARY KEY,
+  step INTEGER NOT NULL,
+  place INTEGER NOT NULL,
+  count INTEGER NOT NULL,
+  numbers BLOB NOT NULL -- little-endian, of 4 or 8 bytes each
+)""",
     "events": """CREATE TABLE events (
   id INTEGER PRIMARY KEY,
   step INTEGER NOT NULL,
@@ -54,7 +64,7 @@ TABLES = {
   verdict TEXT NOT NULL, -- JSON
   crc32 INTEGER NOT NULL -- of the text: the only row that is ever rewritten may be torn
 )""",
-    # Rows of the four tables of items. A commit cut off half way may leave sound tables that miss
+    # Rows of the five tables of items. A commit cut off half way may leave sound tables that miss
     # some of its rows; then this number is wrong.
     "stored": """CREATE TABLE stored (
   items INTEGER NOT NULL
@@ -66,6 +76,7 @@ INSERTS = {
     "places": "INSERT INTO places VALUES (?, ?, ?, ?)",
     "scalars": "INSERT INTO scalars VALUES (?, ?, ?, ?)",
     "records": "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    "vectors": "INSERT INTO vectors VALUES (?, ?, ?, ?, ?)",
     "events": "INSERT INTO events VALUES (?, ?, ?, ?)",
     "descriptions": "INSERT INTO descriptions VALUES (?, ?, ?, ?)",
 }
@@ -82,7 +93,7 @@ def create(db: sqlite3.Connection) -> None:
     db.execute("COMMIT")
 
 
-def has_tables(db: sqlite3.Connection) -> bool:
-    """Whether each table is exactly the one above, and not, say, a view that never ends."""
-    found = db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'")
-    return TABLES.items() <= dict(found).items()
+def has_tables(db: sqlite3.Connection, version: int) -> bool:
+    """Whether each table of a schema is exactly the one above, and not a view that never ends."""
+    found = db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
+    return {pair for pair in TABLES.items() if ADDED.get(pair[0], 1) <= version} <= {*found}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from traindx.records import Description, Event, EventKind, Item, Record, Scalar, Site
+from traindx.records import Description, Event, EventKind, Item, Record, Scalar, Site, Vector
 from traindx.store.nouns import FACTS, OPTIONS, facts_kind
+from traindx.store.numbers import packed
 from traindx.store.schema import INSERTS
 
 Row = tuple[Any, ...]
@@ -51,6 +52,9 @@ class Waiting:
                 place = self._place(item.site, item.point.value)
                 row = (place, int(stats.count), *moments, *sample)
                 table = "records"
+            case Vector(values=values):
+                row = (self._place(item.site, item.quantity), len(values), packed(values))
+                table = "vectors"
             case Event():
                 detail = OPTIONS.dumps(item.detail)
                 row = (self._place(item.site, item.kind.value), detail)
@@ -88,7 +92,7 @@ class Waiting:
 
     def _drop(self, steps: set[int]) -> None:
         marks = {n for place, n in self._places.items() if place.what == EventKind.MEASURED.value}
-        for table in ("scalars", "records"):
+        for table in ("scalars", "records", "vectors"):
             self.tables[table] = [row for row in self.tables[table] if row[1] not in steps]
         self.tables["events"] = [
             row for row in self.tables["events"] if row[1] not in steps or row[2] not in marks

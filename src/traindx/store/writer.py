@@ -14,6 +14,7 @@ from zlib import crc32
 
 from traindx.errors import TraindxError
 from traindx.findings import Verdict
+from traindx.messages import Message, say
 from traindx.records import Event, EventKind, Item
 from traindx.store import schema
 from traindx.store.nouns import VERDICT
@@ -44,7 +45,7 @@ def open_writer(
         path = new_path(folder, stem, now)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise CannotStoreError(f"Cannot store the run in `{folder}`: {reason}.") from error
+        raise CannotStoreError(_cannot(folder, reason)) from error
     try:
         return Writer(path, warn=warn)
     except CannotStoreError:
@@ -181,14 +182,21 @@ class Writer:
             return
         self._warned = True
         self._warn(
-            f"Cannot store the run in `{self.path}` for now: {error}. Training goes on, and what "
-            "was measured is kept in memory and stored once that is possible."
+            say(
+                "Cannot store the run in `{path}` for now: {error}. Training goes on, and what was "
+                "measured is kept in memory and stored once that is possible.",
+                path=self.path,
+                error=error,
+            )
         )
 
     def _thin(self) -> None:
         dropped = self._waiting.thin()
         self.lost += dropped
-        text = f"{dropped} items were dropped, as the run file could not be written for long."
+        text = say(
+            "{dropped} items were dropped, as the run file could not be written for long.",
+            dropped=dropped,
+        )
         self._waiting.add(Event(self._waiting.last_step, EventKind.NOTE, detail={"text": text}))
 
 
@@ -196,21 +204,25 @@ def _create(path: Path) -> sqlite3.Connection:
     try:
         db = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
     except sqlite3.Error as error:
-        raise CannotStoreError(f"Cannot store the run in `{path}`: {error}.") from error
+        raise CannotStoreError(_cannot(path, error)) from error
     try:
         if db.execute("PRAGMA page_count").fetchone() != (0,):
-            raise CannotStoreError(f"Cannot store the run in `{path}`: it holds something already.")
+            raise CannotStoreError(_cannot(path, say("it holds something already")))
         db.execute("PRAGMA journal_mode = TRUNCATE").fetchall()
         db.execute("PRAGMA synchronous = NORMAL")
         db.execute("PRAGMA cache_spill = OFF")  # nothing but a commit locks readers out
         schema.create(db)
     except sqlite3.Error as error:
         db.close()
-        raise CannotStoreError(f"Cannot store the run in `{path}`: {error}.") from error
+        raise CannotStoreError(_cannot(path, error)) from error
     except CannotStoreError:
         db.close()
         raise
     return db
+
+
+def _cannot(place: Path, reason: object) -> Message:
+    return say("Cannot store the run in `{place}`: {reason}.", place=place, reason=reason)
 
 
 def _print(text: str) -> None:

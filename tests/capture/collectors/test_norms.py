@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from tests.capture.watched import watched
+from tests.capture.watched import Recording, watched
 from traindx.capture.collectors.norms import Norms
 from traindx.capture.models import TrackedModel
 from traindx.capture.recorder import Recorder, to_host
@@ -183,3 +183,94 @@ def test_batch_statistics_follow_from_two_snapshots_alone():
     a = np.sqrt((var + 1e-5) / (running_var + 1e-5))
     b = (mean - running_mean) / np.sqrt(running_var + 1e-5)
     assert to_host([gap]) == pytest.approx([np.sqrt(np.mean(b**2 + (a - 1) ** 2))], rel=1e-12)
+
+
+def steps_of(norm: nn.Module, steps: int, rows: int = 64) -> Recording:
+    """A norm that sees a batch of its own in every step, watched."""
+    dtype = next(norm.parameters()).dtype
+    optimizer = torch.optim.SGD(norm.parameters(), lr=0.0)
+    with watched() as recording:
+        for step in range(steps):
+            norm(data(step, rows=rows).to(dtype)).square().mean().backward()
+            optimizer.step()
+    return recording
+
+
+def vectors(recording: Recording, quantity: str) -> dict[int, tuple[float, ...]]:
+    """The only site's, by step."""
+    (found,) = recording.run.vectors(quantity).values()
+    return {vector.step: vector.values for vector in found}
+
+
+@pytest.mark.parametrize("momentum", [0.1, 1.0, None])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_statistics_of_each_channel_are_those_of_batch_and_buffers(momentum, dtype):
+    recording = steps_of(nn.BatchNorm1d(5, momentum=momentum).to(dtype), 10)
+    running = Direct(momentum, 1e-5)
+    tolerance = 1e-4 if dtype is torch.float32 else 1e-11
+    means, variances = (vectors(recording, f"norm.batch_{which}") for which in ("mean", "var"))
+    assert [*means] == [*variances] == [1, 2, 3, 4, 6, 8]  # before the first it was not known
+    assert [*vectors(recording, "norm.running_mean")] == [0, 1, 2, 3, 4, 6, 8]
+    for step in range(10):
+        batch = data(step).to(dtype).double().numpy()
+        running.step([batch])
+        if step in means:
+            for name, expected in (
+                ("batch_mean", batch.mean(0)),
+                ("batch_var", batch.var(0, ddof=1)),
+                ("running_mean", running.mean),
+                ("running_var", running.var),
+            ):
+                found = vectors(recording, f"norm.{name}")[step]
+                assert found == pytest.approx(expected, rel=tolerance, abs=tolerance)
+
+
+def test_channels_whose_batch_cannot_be_recovered_are_unknown():
+    recording = steps_of(nn.BatchNorm1d(5, momentum=1e-4), 4)
+    assert all(np.isnan(values).all() for values in vectors(recording, "norm.batch_var").values())
+    assert np.isfinite([*vectors(recording, "norm.running_var").values()]).all()
+
+
+def test_of_many_channels_at_most_512_evenly_spaced_ones_are_written():
+    norms = [nn.BatchNorm1d(channels) for channels in (512, 513, 1500)]
+    for norm in norms:
+        norm.running_var = torch.arange(float(norm.num_features))
+    net = nn.Sequential(norms[0], nn.Linear(512, 513), norms[1], nn.Linear(513, 1500), norms[2])
+    net.eval()
+    with watched() as recording:
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.0)
+        net(torch.randn(4, 512)).square().mean().backward()
+        optimizer.step()
+    written = {
+        site.fqn: list(found[0].values)
+        for site, found in recording.run.vectors("norm.running_var").items()
+    }
+    expected = {"0": range(512), "2": range(0, 513, 2), "4": range(0, 1500, 3)}
+    assert written == {fqn: list(channels) for fqn, channels in expected.items()}
+
+
+@pytest.mark.parametrize("momentum", [0.1, 1.0, None])
+def test_variance_noise_is_the_batchs_variance_against_the_running_one_before_it(momentum):
+    recording = steps_of(nn.BatchNorm1d(5, momentum=momentum).double(), 6)
+    running, expected = Direct(momentum, 1e-5), []
+    for step in range(6):
+        before, batch = running.var, data(step).numpy()
+        running.step([batch])
+        noise = (batch.var(0, ddof=1) - before) / (before + 1e-5)
+        expected.append(np.sqrt(np.mean(noise**2)))
+    assert recording.values("norm.variance_noise", "") == pytest.approx(expected[1:], rel=1e-9)
+
+
+def test_the_fewer_samples_in_a_batch_the_more_variance_noise():
+    noises = [
+        np.mean(steps_of(nn.BatchNorm1d(5), 60, rows).series("norm.variance_noise").values[-20:])
+        for rows in (4, 64)
+    ]
+    # A variance of n normal samples varies by sqrt(2 / (n - 1)), the running one by less.
+    for rows, noise in zip((4, 64), noises, strict=True):
+        assert noise == pytest.approx((2 / (rows - 1) * (1 + 0.1 / 1.9)) ** 0.5, rel=0.3)
+
+
+def test_variance_noise_is_unknown_without_an_update():
+    recording = steps_of(nn.BatchNorm1d(5).eval(), 3)
+    assert np.isnan(recording.values("norm.variance_noise", "")).all()

@@ -20,6 +20,9 @@ class Collector:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
 
+    def forward_starts(self, model: TrackedModel, inputs: tuple[object, ...]) -> None:
+        """The model is called with these arguments, with gradients enabled."""
+
     def output(self, model: TrackedModel, fqn: str, module: nn.Module, output: object) -> None:
         """A module has returned, with gradients enabled."""
 

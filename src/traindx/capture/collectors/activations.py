@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, cast
 
 from torch import Tensor, nn
 
 from traindx.capture.collectors import Collector
 from traindx.capture.models import TrackedModel
+from traindx.capture.nested import first_tensor
 from traindx.capture.recorder import Place, Recorder
 from traindx.records import Point
 
-OnGradient = Callable[[Place, int, Tensor], None]
+OnGradient = Callable[[Place, int, Tensor | None], None]
 
 
 class Activations(Collector):
@@ -52,15 +53,3 @@ class Activations(Collector):
         version = -1 if tensor.is_inference() else tensor._version
         last, self._last = self._last, (weakref.ref(tensor), version)
         return last is not None and last[0]() is tensor and last[1] == version
-
-
-def first_tensor(output: object) -> Tensor | None:
-    """The first tensor in a nested output (an LSTM's output, not its state)."""
-    if isinstance(output, Tensor):
-        return output
-    if isinstance(output, dict):
-        return first_tensor([*cast("dict[object, object]", output).values()])
-    if not isinstance(output, list | tuple):
-        return None
-    values = cast("Iterable[object]", output)
-    return next((found for value in values if (found := first_tensor(value)) is not None), None)

@@ -20,6 +20,8 @@ from traindx.capture.recorder import Recorder
 
 _PRECISION = 1e-3
 """Largest relative error allowed in batch statistics recovered from float buffers."""
+_CHANNELS = 512
+"""Most channels of a layer whose own statistics are written."""
 
 
 class _Snapshot(NamedTuple):
@@ -30,6 +32,15 @@ class _Snapshot(NamedTuple):
     mean: Tensor
     var: Tensor
     tracked: Tensor
+
+
+class _Batch(NamedTuple):
+    """What the layers normalized: (sum of C,) each, and how far rounding may have changed it."""
+
+    mean: Tensor
+    var: Tensor
+    std: Tensor
+    rounding: Tensor
 
 
 class Norms(Collector):
@@ -66,6 +77,9 @@ class Norms(Collector):
                 self._untouched[key] = _untouched(new)
             weight = _initial_weight(momentum, new.tracked, self._untouched[key])
             self._note(model, new, "initial_weight", weight)
+            if self.recorder.wants_vectors:
+                self._note_channels(model, new, "running_mean", new.mean)
+                self._note_channels(model, new, "running_var", new.var)
             old = before.get((new.layers, new.sizes))
             if old is not None and old.mean.dtype == new.mean.dtype:
                 eps = _per_layer([norm.eps for _, norm in norms], new)
@@ -77,10 +91,31 @@ class Norms(Collector):
         updates = new.tracked - old.tracked
         weight = _new_weight(momentum, updates, new.tracked)
         per_layer = torch.tensor(new.sizes, device=new.mean.device)
-        gap, change = _gap(old, new, weight.repeat_interleave(per_layer), eps, per_layer)
+        eps = eps.to(new.mean.dtype).repeat_interleave(per_layer)
+        batch = _batch(old, new, weight.repeat_interleave(per_layer), eps)
+        worst = torch.segment_reduce(batch.rounding, "max", lengths=per_layer)
         self._note(model, new, "updates", updates)
-        self._note(model, new, "running_change", change)
-        self._note(model, new, "running_gap", gap)
+        for quantity, square in (
+            ("running_gap", _gap(batch, new, eps)),
+            ("variance_noise", _noise(batch, old, eps)),
+        ):
+            root = _root_mean(square, per_layer).where(worst < _PRECISION, math.nan)
+            self._note(model, new, quantity, root)
+        change = (new.mean - old.mean).square() / (new.var + eps)
+        self._note(model, new, "running_change", _root_mean(change, per_layer))
+        if self.recorder.wants_vectors:
+            known = batch.rounding < _PRECISION
+            self._note_channels(model, new, "batch_mean", batch.mean.where(known, math.nan))
+            self._note_channels(model, new, "batch_var", batch.var.where(known, math.nan))
+
+    def _note_channels(
+        self, model: TrackedModel, norms: _Snapshot, quantity: str, values: Tensor
+    ) -> None:
+        start = 0
+        for fqn, size in zip(norms.layers, norms.sizes, strict=True):
+            channels = values[start : start + size : -(-size // _CHANNELS)]
+            self.recorder.vector(model, fqn, f"norm.{quantity}", channels)
+            start += size
 
     def _note(self, model: TrackedModel, norms: _Snapshot, quantity: str, values: Tensor) -> None:
         for fqn, value in zip(norms.layers, values.unbind(), strict=True):
@@ -145,24 +180,32 @@ def _initial_weight(momentum: Tensor, tracked: Tensor, untouched: Tensor) -> Ten
     return torch.where(tracked == 0, untouched, weight)
 
 
-def _gap(
-    old: _Snapshot, new: _Snapshot, weight: Tensor, eps: Tensor, sizes: Tensor
-) -> tuple[Tensor, Tensor]:
-    """By layer: RMS over channels of sqrt(b^2 + (a - 1)^2), and of the change of running_mean.
+def _batch(old: _Snapshot, new: _Snapshot, weight: Tensor, eps: Tensor) -> _Batch:
+    """The batches between two snapshots, from their weight in the second."""
+    weight = weight.to(new.mean.dtype)
+    mean = old.mean + (new.mean - old.mean) / weight
+    # A batch's variance cannot be negative; rounding in the buffers can make it so.
+    var = (old.var + (new.var - old.var) / weight).clamp_min(0)
+    std = (var + eps).sqrt()
+    rounding = torch.finfo(mean.dtype).eps * (1 + (mean / std).abs()) / weight
+    return _Batch(mean, var, std, rounding)
+
+
+def _gap(batch: _Batch, new: _Snapshot, eps: Tensor) -> Tensor:
+    """By channel: b^2 + (a - 1)^2.
 
     Normalizing a batch of mean m and variance v by running statistics instead of its own maps
-    the normalized value h to a·h + b (see `norm.running_gap` in `traindx.quantities`). The gap is
-    NaN where rounding in the buffers would dominate what is recovered from them.
+    the normalized value h to a·h + b (see `norm.running_gap` in `traindx.quantities`).
     """
-    weight, eps = weight.to(new.mean.dtype), eps.to(new.mean.dtype).repeat_interleave(sizes)
-    moved = new.mean - old.mean
-    mean = old.mean + moved / weight
-    # A batch's variance cannot be negative; rounding in the buffers can make it so.
-    std = ((old.var + (new.var - old.var) / weight).clamp_min(0) + eps).sqrt()
     scale = (new.var + eps).rsqrt()
-    square = ((mean - new.mean) * scale).square() + (std * scale - 1).square()
-    rounding = torch.finfo(mean.dtype).eps * (1 + (mean / std).abs()) / weight
-    gap = torch.segment_reduce(square, "mean", lengths=sizes).sqrt()
-    worst = torch.segment_reduce(rounding, "max", lengths=sizes)
-    change = torch.segment_reduce((moved * scale).square(), "mean", lengths=sizes).sqrt()
-    return gap.where(worst < _PRECISION, math.nan), change
+    return ((batch.mean - new.mean) * scale).square() + (batch.std * scale - 1).square()
+
+
+def _noise(batch: _Batch, old: _Snapshot, eps: Tensor) -> Tensor:
+    """By channel: the square of the batch's variance against the running one before it."""
+    return ((batch.var - old.var) / (old.var + eps)).square()
+
+
+def _root_mean(square: Tensor, sizes: Tensor) -> Tensor:
+    """By layer."""
+    return torch.segment_reduce(square, "mean", lengths=sizes).sqrt()

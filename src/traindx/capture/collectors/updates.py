@@ -28,8 +28,10 @@ class Updates(Collector):
     def before_step(self, places: Places) -> None:
         """Keep a sample of each parameter."""
         for model, fqn, param in places:
-            if self.recorder.measurable((model, fqn, Point.PARAM), param):
+            place = (model, fqn, Point.PARAM)
+            if self.recorder.measurable(place, param):
                 self._before[model, fqn] = _sample(param).clone()
+                self.recorder.exponents(place, param, replace=True)
 
     def after_step(self, places: Places) -> None:
         """Compare each sample with what the step has made of it, all in one go."""

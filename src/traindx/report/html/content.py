@@ -1,4 +1,4 @@
-"""What the page shows, as plain data; page.js only lays it out."""
+"""What the page shows, as plain data; its scripts only lay it out."""
 
 from __future__ import annotations
 
@@ -6,143 +6,227 @@ from collections.abc import Iterator
 from itertools import chain
 
 from traindx import __version__
-from traindx.facts import Json, ModelFacts
+from traindx.facts import Json
 from traindx.findings import Finding
-from traindx.quantities import QUANTITIES
-from traindx.records import Site
+from traindx.languages import translate
+from traindx.messages import Message, say
 from traindx.report import story
-from traindx.report.html.figures import evidence_figures, loss_figure
-from traindx.report.html.grid import grids
-from traindx.report.html.measured import last_of
-from traindx.report.layers import Layer, layers, where
+from traindx.report.figures.canvas import Page
+from traindx.report.figures.depth import OFFERED, depth_figure, frames, models_with
+from traindx.report.figures.evidence import evidence_figures
+from traindx.report.figures.layers import layers_figure, left_out, thinned
+from traindx.report.figures.losses import events_left_out, loss_figure
+from traindx.report.figures.panels import TEMPLATE
+from traindx.report.figures.updates import updates_figure, updates_words
+from traindx.report.html.network import Network
+from traindx.report.html.words import strings
+from traindx.report.layers import where
 from traindx.report.untrusted import plain, plain_lines
 from traindx.run import Run
 
+_MOST_STEPS = 400
+_NUMBERS = 1_500_000
+"""Numbers of curves and heatmaps in a page: 5.3 bytes each."""
 
-def content(run: Run, steps: int, rows: int) -> Json:
+
+def content(run: Run, language: str) -> dict[str, Json]:
     """Everything on the page."""
-    points = 2 * steps  # A curve keeps the least and the greatest value of each stretch.
+    canvas = Page(run, most=_MOST_STEPS, numbers=_NUMBERS, language=language)
+    network = Network(canvas)
     verdict = story.judged(run)
-    return {
-        "title": story.script(run),
+    words = canvas.words
+    shown: dict[str, Json] = {
+        "language": language,
+        "strings": strings(language),
+        "title": words(story.script(run)),
         "verdict": {
-            "words": story.verdict_words(run),
-            "extent": story.extent_words(run),
+            "words": words(story.verdict_words(run)),
+            "extent": words(story.extent_words(run)),
             "level": story.level(run),
+            "first": _first(canvas),
         },
-        "facts": [[*pair] for pair in _facts(run)],
-        "findings": [_root(run, root, points) for root in story.roots(verdict)],
-        "cleared": [_finding(run, finding, points // 4) for finding in story.cleared(verdict)],
-        "unevaluated": [[codes, reason] for reason, codes in story.unevaluated(run)],
-        "unmeasured": [*story.unmeasured(run)],
-        "notes": [*story.notes(run)],
-        "loss": loss_figure(run, points),
-        "grids": [*grids(run, steps, rows)],
-        "models": [_model(run, model) for model in run.models.values()],
-        "details": [[*pair] for pair in _details(run)],
+        "facts": [[*pair] for pair in _facts(canvas)],
+        "findings": [_root(canvas, network, root) for root in story.roots(verdict)],
+        "cleared": [_finding(canvas, network, finding) for finding in story.cleared(verdict)],
+        "unchecked": _unchecked(canvas),
+        "notes": [words(note) for note in story.notes(run)],
+        "template": TEMPLATE,
+        "timeline": _timeline(canvas),
+        "heatmaps": [*_heatmaps(canvas)],
+        "depths": [*_depths(canvas)],
+        "updates": _updates(canvas),
+        "models": network.models(),
+        "layers": network.layers(),
+        "details": [[*pair] for pair in _details(canvas)],
     }
+    shown["stored"], shown["listed"] = canvas.stored, canvas.listed
+    shown["grids"], shown["parts"] = canvas.grids, canvas.parts
+    return shown
 
 
-def _facts(run: Run) -> Iterator[tuple[str, str]]:
+def _first(canvas: Page) -> str:
+    """The first root in a few words."""
+    root = next(iter(story.roots(story.judged(canvas.run))), None)
+    if root is None:
+        return ""
+    found = root.finding
+    name = plain(f"{found.code} {found.name}")
+    place = where(canvas.run, found.evidence.site)
+    if len(story.roots(story.judged(canvas.run))) == 1:
+        return canvas.words(say("{name} at {where}", name=name, where=place))
+    return canvas.words(say("First {name} at {where}", name=name, where=place))
+
+
+def _facts(canvas: Page) -> Iterator[tuple[str, str]]:
     """The few things said of the run at the top of the page."""
+    run = canvas.run
     started = run.header.get("started")
     if started is not None:
-        yield "started", plain(str(started))
+        yield canvas.words(say("started")), plain(str(started))
     if run.models:
-        yield "model" if len(run.models) == 1 else "models", ", ".join(map(plain, run.models))
-    yield from _versions(run)
-
-
-def _versions(run: Run) -> Iterator[tuple[str, str]]:
+        name = say("model") if len(run.models) == 1 else say("models")
+        yield canvas.words(name), ", ".join(map(plain, run.models))
     versions = run.header.get("versions")
     if isinstance(versions, dict):
         for name, version in versions.items():
             yield plain(name), plain(str(version))
 
 
-def _root(run: Run, root: story.Root, points: int) -> dict[str, Json]:
-    card = _finding(run, root.finding, points)
-    card["symptoms"] = [_finding(run, symptom, points // 4) for symptom in root.symptoms]
+# -- findings ------------------------------------------------------------------------------------
+
+
+def _root(canvas: Page, network: Network, root: story.Root) -> dict[str, Json]:
+    card = _finding(canvas, network, root.finding)
+    card["symptoms"] = [_finding(canvas, network, symptom) for symptom in root.symptoms]
     return card
 
 
-def _finding(run: Run, finding: Finding, points: int) -> dict[str, Json]:
-    evidence = finding.evidence
+def _finding(canvas: Page, network: Network, finding: Finding) -> dict[str, Json]:
+    evidence, words = finding.evidence, canvas.words
+    fix = translate(evidence.fix, canvas.language)
     return {
         "id": finding.id,
         "code": plain(finding.code),
         "name": plain(finding.name),
         "severity": finding.severity.value,
-        "where": where(run, evidence.site),
-        "message": plain(evidence.message),
-        "measures": [*story.measures(finding)],
-        "cause": plain(evidence.cause),
-        "fix": "\n".join(plain_lines(evidence.fix)),
+        "severity_word": words(story.severity_word(finding.severity)),
+        "where": words(where(canvas.run, evidence.site)),
+        "message": words(evidence.message),
+        "measures": [words(text) for text in story.measures(finding)],
+        "cause": words(evidence.cause),
+        "fix": "\n".join(plain_lines(fix)),
         "fix_is_code": story.is_code(evidence.fix),
-        "excluded": [plain(text) for text in evidence.excluded],
-        "seen": story.seen(finding),
-        "figures": [*evidence_figures(run, finding, points)],
+        "excluded": [words(text) for text in evidence.excluded],
+        "seen": words(story.seen(finding)),
+        "layers": [*network.concerned(evidence)],
+        "figures": [*evidence_figures(canvas, finding)],
     }
 
 
-def _model(run: Run, model: ModelFacts) -> Json:
-    marks = _marks(run)
+def _unchecked(canvas: Page) -> dict[str, Json]:
+    """What the verdict does not cover, and why."""
+    run, words = canvas.run, canvas.words
     return {
-        "name": plain(model.name),
-        "kind": plain(model.kind),
-        "compiled": model.compiled,
-        "layers": [_layer(run, layer, marks) for layer in layers(model)],
+        "rules": [[words(codes), words(reason)] for reason, codes in story.unevaluated(run)],
+        "places": [words(text) for text in story.unmeasured(run)],
+        "silenced": [words(text) for text in story.silenced(run)],
+        "contexts": [words(text) for text in story.contexts(run)],
     }
 
 
-def _layer(run: Run, layer: Layer, marks: dict[Site, str]) -> Json:
-    own = [layer.site, *(Site(layer.site.model, param.fqn) for param in layer.params)]
-    return {
-        "fqn": plain(layer.site.fqn) or plain(layer.site.model),
-        "kind": plain(layer.kind),
-        "position": layer.position,
-        "params": layer.num_params,
-        "grad": _last(run, "grad.rms", layer.main_param),
-        "ratio": _last(run, "update.ratio", layer.main_param),
-        "mark": next((marks[site] for site in own if site in marks), None),
-    }
+# -- figures -------------------------------------------------------------------------------------
 
 
-def _marks(run: Run) -> dict[Site, str]:
-    """The worst severity found at each site; verdicts list the most severe first."""
-    marks: dict[Site, str] = {}
-    for finding in story.judged(run).findings:
-        if finding.active:
-            marks.setdefault(finding.evidence.site, finding.severity.value)
-    return marks
+def _said(canvas: Page, messages: Iterator[Message]) -> str:
+    return " ".join(canvas.words(message) for message in messages)
 
 
-def _last(run: Run, quantity: str, site: Site | None) -> str | None:
-    value = last_of(run, QUANTITIES[quantity], site) if site else None
-    return None if value is None else story.number(value)
+def _timeline(canvas: Page) -> Json:
+    figure = loss_figure(canvas)
+    if figure is None:
+        return None
+    return {"title": "", "caption": _said(canvas, _timeline_words(canvas)), "figure": figure}
 
 
-def _details(run: Run) -> Iterator[tuple[str, str]]:
+def _timeline_words(canvas: Page) -> Iterator[Message]:
+    loss = canvas.table("loss")
+    if loss and loss.is_thinned:
+        yield thinned(len(loss.steps) // 2, loss.measured)
+    events = events_left_out(canvas)
+    if events:
+        yield events
+
+
+_AT_SITES = ("loss", "lr", "logged", "step.seconds", "backwards")
+"""What belongs to the run as a whole, and makes no row of layers."""
+
+
+def _heatmaps(canvas: Page) -> Iterator[Json]:
+    offered = [name for name in canvas.quantities if name not in _AT_SITES]
+    first = [name for name in ("grad.rms", "output.rms", "update.ratio") if name in offered]
+    for name in dict.fromkeys([*first, *offered]):
+        figure, table = layers_figure(canvas, name), canvas.table(name)
+        if figure is None or table is None:
+            continue
+        yield {
+            "quantity": name,
+            "meaning": canvas.words(table.quantity.meaning),
+            "caption": _said(canvas, iter(left_out(canvas.run, table))),
+            "figure": figure,
+        }
+
+
+def _depths(canvas: Page) -> Iterator[Json]:
+    for quantity in OFFERED:
+        for depth in models_with(canvas.run, quantity):
+            last = depth.steps[-1]
+            first = depth.steps[:1] if len(depth.steps) > 1 else []
+            yield {
+                "quantity": quantity,
+                "model": plain(depth.model.name),
+                "caption": canvas.words(depth.theory_words()),
+                "figure": depth_figure(canvas, depth, [*first, last]),
+                "frames": frames(canvas, depth),
+                "fixed": len(first),
+            }
+
+
+def _updates(canvas: Page) -> Json:
+    figure = updates_figure(canvas)
+    if figure is None:
+        return None
+    return {"title": "", "caption": _said(canvas, iter(updates_words(canvas))), "figure": figure}
+
+
+# -- the run -------------------------------------------------------------------------------------
+
+
+def _details(canvas: Page) -> Iterator[tuple[str, str]]:
     """The run itself, for whoever wants to repeat it."""
-    yield "command", story.command(run)
-    for key in ("id", "exit_code", "seconds"):
+    run, words = canvas.run, canvas.words
+    yield words(say("command")), story.command(run)
+    for key, name in (
+        ("id", say("id")), ("exit_code", say("exit code")), ("seconds", say("seconds")),
+    ):  # fmt: skip
         if run.header.get(key) is not None:
-            yield key.replace("_", " "), plain(str(run.header[key]))
-    yield "cost", story.cost(run)
-    yield "run file", plain(str(run.path)) if run.path else ""
-    yield from chain(_optimizers(run), _losses(run))
-    yield "rules evaluated", ", ".join(sorted(story.judged(run).evaluated))
-    yield "reported by", f"traindx {__version__}"
+            yield words(name), plain(str(run.header[key]))
+    yield words(say("cost")), words(story.cost(run))
+    yield words(say("run file")), plain(str(run.path)) if run.path else ""
+    yield from chain(_optimizers(canvas), _losses(canvas))
+    yield words(say("rules evaluated")), ", ".join(sorted(story.judged(run).evaluated))
+    yield words(say("reported by")), f"traindx {__version__}"
 
 
-def _optimizers(run: Run) -> Iterator[tuple[str, str]]:
-    for optimizer in run.optimizers.values():
+def _optimizers(canvas: Page) -> Iterator[tuple[str, str]]:
+    for optimizer in canvas.run.optimizers.values():
         rates = ", ".join(str(group.get("lr")) for group in optimizer.groups)
-        text = f"{optimizer.kind}, {optimizer.num_params} tensors, lr {rates}"
-        yield f"optimizer {plain(optimizer.name)}", plain(text)
+        text = say("{kind}, {tensors} tensors, lr {rates}", kind=plain(optimizer.kind),
+                   tensors=optimizer.num_params, rates=plain(rates))  # fmt: skip
+        name = say("optimizer {name}", name=plain(optimizer.name))
+        yield canvas.words(name), canvas.words(text)
 
 
-def _losses(run: Run) -> Iterator[tuple[str, str]]:
-    for loss in run.losses.values():
+def _losses(canvas: Page) -> Iterator[tuple[str, str]]:
+    for loss in canvas.run.losses.values():
         name = (loss.loss or loss.operation).removesuffix("0").removesuffix("Backward")
-        yield f"loss of {plain(loss.models)}", plain(name)
+        yield canvas.words(say("loss of {models}", models=plain(loss.models))), plain(name)

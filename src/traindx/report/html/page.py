@@ -5,34 +5,34 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from importlib import import_module, resources
+from importlib import import_module
 from string import Template
 
 from traindx.facts import Json
 from traindx.report.html.content import content
+from traindx.report.html.words import NO_SCRIPT, SCRIPTS, asset, strings
 from traindx.run import Run
 
 
-def render(run: Run, *, figure_steps: int = 400, figure_layers: int = 500) -> str:
+def render(run: Run, language: str = "en") -> str:
     """The whole report as HTML.
 
     Args:
         run: What to show.
-        figure_steps: Most steps a figure shows; the page says where it left some out.
-        figure_layers: Most rows a heatmap shows.
+        language: A key of `traindx.languages.LANGUAGES`.
     """
-    plotly, page = _plotly(), _asset("page.js")
-    return Template(_asset("page.html")).substitute(
-        policy=_policy(scripts=(page, plotly)),
-        style=_asset("page.css"),
+    plotly, own = _plotly(), [asset(name) for name in SCRIPTS]
+    theme = asset("theme.js")
+    return Template(asset("page.html")).substitute(
+        policy=_policy(scripts=(theme, *own, plotly)),
+        language=language,
+        style=asset("page.css"),
+        theme=theme,
+        noscript=strings(language).get(NO_SCRIPT, NO_SCRIPT),
         plotly=plotly,
-        page=page,
-        data=_embedded(content(run, figure_steps, figure_layers)),
+        scripts="\n".join(f"<script>{script}</script>" for script in own),
+        data=_embedded(content(run, language)),
     )
-
-
-def _asset(name: str) -> str:
-    return resources.files(__name__.rpartition(".")[0]).joinpath(name).read_text("utf-8")
 
 
 def _plotly() -> str:

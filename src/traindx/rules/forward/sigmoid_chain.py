@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from traindx.facts import PathFacts
 from traindx.findings import Evidence, Severity
+from traindx.messages import say
 from traindx.records import Point, Site
 from traindx.rules.gradients.depth import DepthProfile, no_depth, vanishing
 from traindx.rules.rule import rule
@@ -17,7 +18,7 @@ def no_path_known(run: Run) -> str:
     """Why the rule does not apply: depth cannot be judged, or no backward path was walked."""
     params = (param for model in run.models.values() for param in model.params)
     walked = any(param.path is not None for param in params)
-    return no_depth(run) or ("" if walked else "the backward graph was not walked")
+    return no_depth(run) or ("" if walked else say("the backward graph was not walked"))
 
 
 @rule(
@@ -86,10 +87,18 @@ def _evidence(profile: DepthProfile, path: PathFacts, log10_bound: float) -> Evi
     return Evidence(
         site=Site(profile.model, first.module),
         step=profile.step,
-        message=f"every way from the loss back to `{first.fqn}` passes {path.sigmoids} sigmoids or "
-        f"more, and at most 10^{bound:.1f} of the loss's gradient arrives there (0.25 per sigmoid "
-        f"times the spectral norms; threshold 10^{log10_bound:g}); measured, the gradient RMS is "
-        f"{profile.rms[0]:.2g} at this weight and {profile.rms[-1]:.2g} at the last layer's",
+        message=say(
+            "every way from the loss back to `{param}` passes {sigmoids} sigmoids or more, and at "
+            "most 10^{bound:.1f} of the loss's gradient arrives there (0.25 per sigmoid times the "
+            "spectral norms; threshold 10^{threshold:g}); measured, the gradient RMS is "
+            "{first:.2g} at this weight and {last:.2g} at the last layer's",
+            param=first.fqn,
+            sigmoids=path.sigmoids,
+            bound=bound,
+            threshold=log10_bound,
+            first=profile.rms[0],
+            last=profile.rms[-1],
+        ),
         numbers={
             "sigmoids": path.sigmoids,
             "log10_bound": bound,
@@ -97,9 +106,17 @@ def _evidence(profile: DepthProfile, path: PathFacts, log10_bound: float) -> Evi
             "slope": profile.slope,
         },
         point=Point.GRAD,
-        cause="The derivative of a sigmoid is at most 1/4, and they multiply.",
-        fix="Replace the sigmoids between layers by `nn.ReLU()` and initialize the weights with "
-        "`nn.init.kaiming_normal_(weight, nonlinearity='relu')`.",
-        excluded=("gates off the main path", "a single output sigmoid", "a skip connection"),
+        cause=say("The derivative of a sigmoid is at most 1/4, and they multiply."),
+        fix=say(
+            "Replace the sigmoids between layers by `nn.ReLU()` and initialize the weights with "
+            "`nn.init.kaiming_normal_(weight, nonlinearity='relu')`."
+        ),
+        excluded=(
+            say("gates off the main path"),
+            say("a single output sigmoid"),
+            say("a skip connection"),
+        ),
         series=("grad.rms", "loss"),
+        layers=profile.modules,
+        profiles=("grad.rms",),
     )

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from traindx.facts import ModelFacts, ParamFacts
-from traindx.rules.order import network_order
+from traindx.findings import first_layers
+from traindx.messages import listed, say
+from traindx.records import Site
+from traindx.rules.order import network_order, of_facts
 from traindx.run import Run
 
 LEAST = 2.0**-149
@@ -17,6 +20,14 @@ MIN_LAYERS = 4
 """Weight matrices of one kind that it takes to speak of a slope."""
 LEAST_SLOPE = 0.05
 """Decades per layer from which on a gradient falls with the depth and not at a single layer."""
+STEEP = 0.3
+"""Decades per layer from which on it falls steeply."""
+VANISHING = 1e-3
+"""Ratio of the first layer's gradient to the last's below which a steep fall makes it vanish."""
+VANISHED = 1e-6
+"""Ratio below which any slope over `LEAST_SLOPE` is enough."""
+LEARNED = 0.05
+"""Fraction of the first loss at or under which a model has learned all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +40,7 @@ class DepthProfile:
         step: The step they were measured at.
         params: The matrices, the first layer first.
         rms: Their gradients' RMS, exact zeros as `LEAST`.
+        of_outputs: Whether it is the gradients of what their modules put out instead.
     """
 
     model: str
@@ -36,6 +48,12 @@ class DepthProfile:
     step: int
     params: tuple[ParamFacts, ...]
     rms: tuple[float, ...]
+    of_outputs: bool = False
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules that own the matrices."""
+        return first_layers(param.module for param in self.params)
 
     @property
     def is_finite(self) -> bool:
@@ -64,22 +82,12 @@ def vanishing(
     run: Run,
     model: ModelFacts,
     *,
-    slope: float = 0.3,
-    ratio: float = 1e-3,
-    vanished: float = 1e-6,
-    loss: float = 0.05,
+    slope: float = STEEP,
+    ratio: float = VANISHING,
+    vanished: float = VANISHED,
+    loss: float = LEARNED,
 ) -> Iterator[DepthProfile]:
-    """The profiles in which the gradient vanishes towards the first layer, at the last step.
-
-    Args:
-        run: The run.
-        model: One of its models.
-        slope: Least decades per layer.
-        ratio: Ratio of the first layer's gradient to the last's from which on, at such a slope,
-            it vanishes.
-        vanished: Ratio from which on any slope over `LEAST_SLOPE` is enough.
-        loss: Fraction of the first loss at or under which a model has learned all the same.
-    """
+    """The profiles in which the gradient vanishes towards the first layer, at the last step."""
     if run.loss_fraction(model.name) <= loss:
         return
     for profile in depth_profiles(run, model):
@@ -88,22 +96,57 @@ def vanishing(
             yield profile
 
 
+EXPLODES = 70.0
+"""Ratio of the first layer's gradient to the last's from which on it explodes with the depth."""
+
+
+def explodes(profile: DepthProfile, ratio: float = EXPLODES) -> bool:
+    """Whether the gradient grows towards the first layer, over the layers and not at one of them.
+
+    At most two thirds of its decades may be gained between two neighbours.
+    """
+    if not profile.is_finite or profile.ratio <= ratio or profile.slope >= -LEAST_SLOPE:
+        return False
+    gains = [math.log10(a / b) for a, b in pairwise(profile.rms)]
+    return 3 * max(gains) <= 2 * math.log10(profile.ratio)
+
+
+def profiles_at(run: Run, model: ModelFacts, step: int) -> Iterator[DepthProfile]:
+    """The model's profiles at one step: of weights and of outputs, of each module kind.
+
+    Where a signal grows from layer to layer as its gradient does on the way back, the gradients of
+    the weights, products of the two, are all of a size; those of the outputs tell the growth.
+    """
+    for kind, params in matrices(model).items():
+        for of_outputs in (False, True):
+            quantity = "output_grad.rms" if of_outputs else "grad.rms"
+            places = [param.module if of_outputs else param.fqn for param in params]
+            series = [run.at(quantity, Site(model.name, place)) for place in places]
+            rms = [(p, s.at(step)) for p, s in zip(params, series, strict=True) if s]
+            seen = [(param, value) for param, value in rms if value is not None]
+            if len(seen) >= MIN_LAYERS:
+                values = tuple(max(value, LEAST) for _, value in seen)
+                layers = tuple(param for param, _ in seen)
+                yield DepthProfile(model.name, kind, step, layers, values, of_outputs)
+
+
 def depth_profiles(run: Run, model: ModelFacts) -> Iterator[DepthProfile]:
     """The model's profiles that are finite, one a module kind, of what was measured last."""
     return (profile for profile in _profiles(run, model) if profile.is_finite)
 
 
 def _profiles(run: Run, model: ModelFacts) -> Iterator[DepthProfile]:
-    latest = {s.site.fqn: s for s in run.series("grad.rms", model=model.name) if len(s)}
     for kind, params in matrices(model).items():
-        measured = [param for param in params if param.fqn in latest]
-        step = max((latest[param.fqn].step for param in measured), default=-1)
-        params = tuple(param for param in measured if latest[param.fqn].step == step)
-        rms = tuple(max(latest[param.fqn].last, LEAST) for param in params)
-        if len(params) >= MIN_LAYERS:
-            yield DepthProfile(model.name, kind, step, params, rms)
+        found = ((param, run.at("grad.rms", Site(model.name, param.fqn))) for param in params)
+        measured = [(param, series) for param, series in found if series]
+        step = max((series.step for _, series in measured), default=-1)
+        latest = [(param, series.last) for param, series in measured if series.step == step]
+        if len(latest) >= MIN_LAYERS:
+            layers, rms = zip(*latest, strict=True)
+            yield DepthProfile(model.name, kind, step, layers, tuple(max(r, LEAST) for r in rms))
 
 
+@of_facts
 def matrices(model: ModelFacts) -> dict[str, list[ParamFacts]]:
     """Trainable weight matrices in network order, by kind of their module.
 
@@ -125,15 +168,21 @@ def no_depth(run: Run) -> str:
 
 
 def _not_finite(run: Run) -> str:
-    profiles = [profile for model in run.models.values() for profile in _profiles(run, model)]
-    if not profiles or any(profile.is_finite for profile in profiles):
+    models: dict[str, None] = {}
+    for profile in (profile for model in run.models.values() for profile in _profiles(run, model)):
+        if profile.is_finite:
+            return ""
+        models[profile.model] = None
+    if not models:
         return ""
-    models = dict.fromkeys(profile.model for profile in profiles)
-    return f"the gradients of {' and '.join(models)} are not finite"
+    return say("the gradients of {models} are not finite", models=listed(models))
 
 
 def _too_shallow(run: Run) -> str:
     groups = (group for model in run.models.values() for group in matrices(model).values())
     if any(len(group) >= MIN_LAYERS for group in groups):
         return ""
-    return f"needs at least {MIN_LAYERS} trainable weight matrices of one kind in a model"
+    return say(
+        "needs at least {layers} trainable weight matrices of one kind in a model",
+        layers=MIN_LAYERS,
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from traindx.findings import Evidence, Severity
+from traindx.messages import say
 from traindx.rules.rule import rule
 from traindx.run import Run, Series
 
@@ -55,15 +56,21 @@ def missing_zero_grad(run: Run, *, fraction: float = 0.5, window: float = 8) -> 
 
 
 def _evidence(series: Series, share: float, steps: int, fraction: float) -> Evidence:
-    name = series.site.fqn or series.site.model or "the optimizer"
+    name = series.site.fqn or series.site.model or say("the optimizer")
     return Evidence(
         site=series.site,
         step=series.step,
-        message=f"in {100 * share:.0f} % of the last {steps} measured steps of {name} the gradient "
-        f"was added onto that of the step before (threshold {100 * fraction:g} %)",
+        message=say(
+            "in {share:.0%} of the last {steps} measured steps of {name} the gradient was added "
+            "onto that of the step before (threshold {threshold:.0%})",
+            share=share,
+            steps=steps,
+            name=name,
+            threshold=fraction,
+        ),
         numbers={"fraction": share, "measured_steps": steps},
-        cause="Nothing clears the gradients between two steps, or not between all of them.",
-        fix="Call `optimizer.zero_grad()` before `loss.backward()`, once per step.",
-        excluded=("gradient accumulation", "one odd step"),
+        cause=say("Nothing clears the gradients between two steps, or not between all of them."),
+        fix=say("Call `optimizer.zero_grad()` before `loss.backward()`, once per step."),
+        excluded=(say("gradient accumulation"), say("one odd step")),
         series=("grad.uncleared", "loss"),
     )

@@ -8,9 +8,10 @@ from enum import Enum
 from itertools import groupby
 
 from traindx.facts import ModelFacts, ParamFacts
-from traindx.findings import Evidence, Severity
+from traindx.findings import Evidence, Severity, first_layers
+from traindx.messages import Message, counted, say
 from traindx.records import Point, Site
-from traindx.rules.order import network_order
+from traindx.rules.order import ancestors, network_order
 from traindx.rules.rule import rule
 from traindx.run import Run, Series
 
@@ -43,30 +44,41 @@ class _Subtree:
     trained_before: int
 
 
-_TEXTS = {
-    _Failure.CUT: (
-        "The module runs in the forward pass, but the graph is cut between it and the loss.",
-        "Look behind `{fqn}` for `.detach()`, `.data`, `.item()`, `.numpy()`, `argmax` or "
-        "`torch.no_grad()`, and take it out.",
-    ),
-    _Failure.UNUSED_OUTPUT: (
-        "The module runs in the forward pass, but nothing after it leads to the loss.",
-        "Add the output of `{fqn}` to the loss, or leave its parameters out of the optimizer.",
-    ),
-    _Failure.NEVER_CALLED: (
-        "The module is never called in the forward pass.",
-        "Call `{fqn}` in `forward`, or delete it.",
-    ),
-    _Failure.ZERO: (
-        "Backward reaches the module, but a factor on the way is 0: dead units, a product with "
-        "zero, or an underflow of half precision.",
-        "Check what follows `{fqn}`: units that are never active, a mask or scale of 0, float16 "
-        "without a GradScaler.",
-    ),
-}
+def _cause_and_fix(failure: _Failure, fqn: str) -> tuple[Message, Message]:
+    match failure:
+        case _Failure.CUT:
+            return say(
+                "The module runs in the forward pass, but the graph is cut between it and the loss."
+            ), say(
+                "Look behind `{module}` for `.detach()`, `.data`, `.item()`, `.numpy()`, `argmax` "
+                "or `torch.no_grad()`, and take it out.",
+                module=fqn,
+            )
+        case _Failure.UNUSED_OUTPUT:
+            return say(
+                "The module runs in the forward pass, but nothing after it leads to the loss."
+            ), say(
+                "Add the output of `{module}` to the loss, or leave its parameters out of the "
+                "optimizer.",
+                module=fqn,
+            )
+        case _Failure.NEVER_CALLED:
+            return (
+                say("The module is never called in the forward pass."),
+                say("Call `{module}` in `forward`, or delete it.", module=fqn),
+            )
+        case _Failure.ZERO:
+            return say(
+                "Backward reaches the module, but a factor on the way is 0: dead units, a product "
+                "with zero, or an underflow of half precision."
+            ), say(
+                "Check what follows `{module}`: units that are never active, a mask or scale of 0, "
+                "float16 without a GradScaler.",
+                module=fqn,
+            )
 
 
-@rule("G003", severity=Severity.ERROR, reads=("grad.absent",))
+@rule("G003", severity=Severity.ERROR, reads=("grad.absent",), explained_by=("F003",))
 def no_gradient_parameter(run: Run, *, steps: float = 50) -> Iterator[Evidence]:
     """Parameters that the optimizer is to train have never had a gradient.
 
@@ -80,7 +92,7 @@ def no_gradient_parameter(run: Run, *, steps: float = 50) -> Iterator[Evidence]:
     the module was called in the forward pass and the graph does not reach it. It is a warning if
     the module was never called, if nothing called after it has a gradient either although what
     comes before has (an output that is not used), or if backward reaches it with exact zeros. One
-    finding a module, or one for the largest subtree that is without gradient as a whole; modules
+    finding per module, or one for the largest subtree that is without gradient as a whole; modules
     behind one cut are one finding, at the module nearest to the cut.
 
     ## How to fix
@@ -121,12 +133,21 @@ def _held(run: Run, model: ModelFacts) -> list[tuple[ParamFacts, Series]]:
 def _is_silent(run: Run, absent: Series, steps: float) -> bool:
     if absent.step - absent.first_step < steps:
         return False
+    measured = run.columns(Point.GRAD, absent.site)
+    if measured and measured.last.max != 0:  # as of nearly all: their past need not be looked at
+        return False
     highest = run.at("grad.max", absent.site)
     if highest is not None and not (_always_zero(highest) and _lowest_is_zero(run, absent.site)):
         return False
     # A gradient that is there but could not be measured counts as one.
-    measured = len(highest) if highest else 0
-    return measured + sum(absent.tail(len(absent))) >= len(absent)
+    return (len(highest) if highest else 0) + _missing(absent) >= len(absent)
+
+
+def _missing(absent: Series) -> float:
+    """At how many measured steps the gradient was None, without a sum where it is all or none."""
+    if absent.unchanged_since == absent.first_step:
+        return len(absent) * absent.last
+    return sum(absent.tail(len(absent)))
 
 
 def _lowest_is_zero(run: Run, site: Site) -> bool:
@@ -159,11 +180,11 @@ def _subtrees(
     place = network_order(model)
     names = {param.fqn for param in silent}
     trained = {param.module for param in held if param.fqn not in names}
-    alive = {ancestor for fqn in trained for ancestor in _ancestors(fqn)}
+    alive = {holder for fqn in trained for holder in ancestors(fqn)}
     roots: dict[str, list[ParamFacts]] = {}
     for param in silent:
-        ancestors = _ancestors(param.module)
-        root = next((fqn for fqn in ancestors if fqn not in alive), param.module)
+        holders = ancestors(param.module)
+        root = next((fqn for fqn in holders if fqn not in alive), param.module)
         roots.setdefault(root, []).append(param)
     trained_places = [place.get(fqn, len(place)) for fqn in trained]
     for fqn, params in roots.items():
@@ -173,12 +194,6 @@ def _subtrees(
         is_last = before > 0 and after == 0
         failure = _failure(run, model, params, is_last=is_last)
         yield _Subtree(fqn, tuple(params), failure, max(places), before)
-
-
-def _ancestors(fqn: str) -> list[str]:
-    """The modules that hold a module, outermost first, and itself."""
-    parts = fqn.split(".") if fqn else []
-    return [".".join(parts[:depth]) for depth in range(len(parts) + 1)]
 
 
 def _failure(run: Run, model: ModelFacts, params: list[ParamFacts], *, is_last: bool) -> _Failure:
@@ -199,20 +214,36 @@ def _evidence(run: Run, model: ModelFacts, together: list[_Subtree]) -> Evidence
     assert absent is not None
     steps = absent.step - absent.first_step
     fqn = nearest.fqn or model.name
-    cause, fix = _TEXTS[nearest.failure]
-    what = "exactly 0" if nearest.failure is _Failure.ZERO else "missing"
-    before = len(together) - 1
-    modules = f" and {before} module{'s' * (before > 1)} before it" if before else ""
+    cause, fix = _cause_and_fix(nearest.failure, fqn)
     return Evidence(
         site=Site(model.name, nearest.fqn),
         step=absent.step,
-        message=f"the gradient of {len(params)} parameters of `{fqn}`{modules} was {what} at all "
-        f"{len(absent)} measured steps, over {steps} steps",
+        message=say(
+            "the gradient of {parameters} of {modules} was {missing} at all {measured} measured "
+            "steps, over {steps} steps",
+            parameters=counted(len(params), "{n} parameter", "{n} parameters"),
+            modules=_modules(fqn, len(together) - 1),
+            missing=say("exactly 0") if nearest.failure is _Failure.ZERO else say("missing"),
+            measured=len(absent),
+            steps=steps,
+        ),
         numbers={"parameters": len(params), "steps": steps, "measured_steps": len(absent)},
         point=Point.GRAD,
         cause=cause,
-        fix=fix.format(fqn=fqn),
-        excluded=("frozen parameters", "sparse gradients", "zero only in the first step"),
+        fix=fix,
+        excluded=(
+            say("frozen parameters"),
+            say("sparse gradients"),
+            say("zero only in the first step"),
+        ),
         series=("grad.absent",),
         severity=Severity.ERROR if nearest.failure is _Failure.CUT else Severity.WARNING,
+        layers=first_layers(param.module for param in params),
     )
+
+
+def _modules(fqn: str, before: int) -> Message:
+    if not before:
+        return say("`{module}`", module=fqn)
+    more = counted(before, "{n} module before it", "{n} modules before it")
+    return say("`{module}` and {more}", module=fqn, more=more)

@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from traindx.findings import Evidence, Severity
+from traindx.messages import say
 from traindx.records import Point, Site
-from traindx.rules.gradients.depth import LEAST_SLOPE, DepthProfile, no_depth, vanishing
+from traindx.rules.gradients.depth import (
+    LEARNED,
+    LEAST_SLOPE,
+    STEEP,
+    VANISHED,
+    VANISHING,
+    DepthProfile,
+    no_depth,
+    vanishing,
+)
 from traindx.rules.rule import rule
 from traindx.run import Run
 
@@ -17,16 +27,17 @@ from traindx.run import Run
     reads=("grad.rms",),
     hits=3,
     applies=no_depth,
-    explained_by=("F005",),
+    silent_in=("zero-init",),
+    explained_by=("F001", "F003", "F005"),
     remedies=("use-relu-he",),
 )
 def vanishing_depth(
     run: Run,
     *,
-    slope: float = 0.3,
-    ratio: float = 1e-3,
-    vanished: float = 1e-6,
-    loss: float = 0.05,
+    slope: float = STEEP,
+    ratio: float = VANISHING,
+    vanished: float = VANISHED,
+    loss: float = LEARNED,
 ) -> Iterator[Evidence]:
     """The gradient shrinks layer by layer until the first layers hardly move.
 
@@ -37,11 +48,11 @@ def vanishing_depth(
 
     ## How it is measured
     On the RMS of the gradient (so that the size of a layer does not matter) of at least 4 weight
-    matrices of one module kind in one model, in the order of their first call. Against that
-    order, log10 of it must rise by at least `slope` decades per layer by least squares, and the
-    first over the last must be below `ratio`, at three measured steps in a row. In a deep net a
-    slow decay adds up: below `vanished` any slope of more than 0.05 decades per layer is enough.
-    An exact zero counts as the least positive float32, and of several in front only the last one
+    matrices of one module kind in one model, in the order of their first call. Along that order it
+    must rise by at least `slope` decades (powers of ten) per layer by least squares, and the first
+    over the last must be below `ratio`, at three measured steps in a row. In a deep net a slow
+    decay adds up: below `vanished` any slope of more than 0.05 decades per layer is enough. An
+    exact zero counts as the least positive float32, and of several in front only the last one
     enters the slope. Silent once the loss is at `loss` of its first value or below: the model has
     learned all the same. Not evaluated where no gradient is finite.
 
@@ -52,9 +63,10 @@ def vanishing_depth(
 
     ## False alarms
     Late in training all gradients fall, which is why layers are compared with each other and not
-    with a constant. LoRA and other branches that start at zero give exact zeros in the first
-    step only, and three steps are asked for. Frozen layers and embeddings are left out. Layers of
-    one kind that stand side by side (many heads) are no depth, yet look like one if their
+    with a constant. A layer or branch that starts at zero (a head, LoRA) lets no gradient through
+    in the first step and little in those after: the rule is silent there until the weight has
+    grown, or for 100 steps (context `zero-init`). Frozen layers and embeddings are left out. Layers
+    of one kind that stand side by side (many heads) are no depth, yet look like one if their
     gradients happen to be sorted.
 
     ## References
@@ -76,10 +88,21 @@ def _evidence(profile: DepthProfile, ratio: float, slope: float) -> Evidence:
     return Evidence(
         site=Site(profile.model, first.module),
         step=profile.step,
-        message=f"gradient RMS is {profile.rms[0]:.2g} at `{first.fqn}` and "
-        f"{profile.rms[-1]:.2g} at `{last.fqn}`: a ratio of {profile.ratio:.2g} (threshold "
-        f"{ratio:g}), falling by {profile.slope:.2f} decades per layer (threshold {slope:g}) over "
-        f"{layers} {profile.kind} weights",
+        message=say(
+            "gradient RMS is {first_rms:.2g} at `{first}` and {last_rms:.2g} at `{last}`: a ratio "
+            "of {ratio:.2g} (threshold {least_ratio:g}), falling by {slope:.2f} decades per layer "
+            "(threshold {least_slope:g}) over {layers} {kind} weights",
+            first_rms=profile.rms[0],
+            first=first.fqn,
+            last_rms=profile.rms[-1],
+            last=last.fqn,
+            ratio=profile.ratio,
+            least_ratio=ratio,
+            slope=profile.slope,
+            least_slope=slope,
+            layers=layers,
+            kind=profile.kind,
+        ),
         numbers={
             "ratio": profile.ratio,
             "slope": profile.slope,
@@ -88,9 +111,17 @@ def _evidence(profile: DepthProfile, ratio: float, slope: float) -> Evidence:
             "layers": layers,
         },
         point=Point.GRAD,
-        cause="Every layer shrinks the gradient that passes it.",
-        fix="Use ReLU with `nn.init.kaiming_normal_(weight, nonlinearity='relu')`, normalization "
-        "layers, or skip connections.",
-        excluded=("the loss has fallen all the same", "frozen layers", "zero-initialized branches"),
+        cause=say("Every layer shrinks the gradient that passes it."),
+        fix=say(
+            "Use ReLU with `nn.init.kaiming_normal_(weight, nonlinearity='relu')`, normalization "
+            "layers, or skip connections."
+        ),
+        excluded=(
+            say("the loss has fallen all the same"),
+            say("frozen layers"),
+            say("zero-initialized branches"),
+        ),
         series=("grad.rms", "loss"),
+        layers=profile.modules,
+        profiles=("grad.rms",),
     )

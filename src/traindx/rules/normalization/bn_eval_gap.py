@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from traindx.facts import ModelFacts
-from traindx.findings import Evidence, Severity
+from traindx.findings import Evidence, Severity, first_layers
+from traindx.messages import say
 from traindx.records import Site
 from traindx.rules.normalization.running import (
     RECENT,
@@ -14,13 +15,11 @@ from traindx.rules.normalization.running import (
     never_evaluated,
     normalizes_by_batch,
     running_norms,
+    settled,
     used_at,
 )
 from traindx.rules.rule import rule
 from traindx.run import Run
-
-_FORGOTTEN = 0.05
-"""Weight under which the initial statistics no longer count."""
 
 
 @rule(
@@ -28,7 +27,7 @@ _FORGOTTEN = 0.05
     severity=Severity.WARNING,
     reads=("norm.running_gap",),
     applies=never_evaluated,
-    explained_by=("N002", "N004"),
+    explained_by=("N002", "N003", "N004", "O001"),
     remedies=("recalibrate-bn",),
 )
 def bn_eval_gap(
@@ -52,7 +51,7 @@ def bn_eval_gap(
     (the positions of images are neither independent nor all alike). Steps at which the initial
     statistics still weigh more than 5 % do not count: that gap is N002's. Layers that train in eval
     mode are left out. With several training passes in one step the batch's statistics are the mean
-    over these passes. One finding a model, at its first such layer.
+    over these passes. One finding per model, at its first such layer.
 
     ## How to fix
     Estimate the statistics again before evaluating: run some hundred training batches through the
@@ -76,7 +75,7 @@ def bn_eval_gap(
     'Batch' in BatchNorm" (2021).
     """
     for model in run.models.values():
-        gaps = _gaps(run, model, int(window))
+        gaps = _gaps(run, model, int(window), gap)
         far = {fqn: found for fqn, (found, _) in gaps.items() if found.excess > gap}
         if far:
             step = next(gaps[fqn][1] for fqn in far)
@@ -85,30 +84,20 @@ def bn_eval_gap(
             yield _evidence(model, far, step, severity, gap)
 
 
-def _gaps(run: Run, model: ModelFacts, window: int) -> dict[str, tuple[Gap, int]]:
-    """Of each layer whose statistics were used, by fqn: its gap, and the step of that use."""
+def _gaps(run: Run, model: ModelFacts, window: int, gap: float) -> dict[str, tuple[Gap, int]]:
+    """Of each layer with a gap over `gap`, by fqn: that gap, and the step the layer was used at."""
     found: dict[str, tuple[Gap, int]] = {}
     for norm in running_norms(model):
         site = Site(model.name, norm.fqn)
         series = run.at("norm.running_gap", site)
         step = used_at(run, series) if series else None
         if step is not None and normalizes_by_batch(run, site):
-            settled = _settled(run, site, before=step, window=window)
-            lasting = gap_of(run, model, norm, before=step, window=settled)
-            present = gap_of(run, model, norm, before=step, window=RECENT)
-            if lasting.steps >= RECENT:
+            num_settled = settled(run, site, before=step, window=window)
+            lasting = gap_of(run, model, norm, before=step, window=num_settled, least=gap)
+            if lasting.steps >= RECENT and lasting.excess > gap:
+                present = gap_of(run, model, norm, before=step, window=RECENT, least=gap)
                 found[norm.fqn] = min(lasting, present, key=lambda gap: gap.excess), step
     return found
-
-
-def _settled(run: Run, site: Site, *, before: int, window: int) -> int:
-    """How many of the last `window` measured steps had forgotten the initial statistics.
-
-    Before that a gap says only that training has just begun; if it never comes, that is N002's.
-    """
-    weights = run.at("norm.initial_weight", site)
-    recent = weights.before(before, window) if weights else ()
-    return sum(weight <= _FORGOTTEN for weight in recent)
 
 
 def _evidence(
@@ -124,23 +113,35 @@ def _evidence(
     return Evidence(
         site=Site(model.name, first),
         step=step,
-        message=f"in eval mode {len(far)} of {norms} normalization layers are off by more than "
-        f"{threshold:g} standard deviations beyond the noise of sampling a batch, `{worst}` by "
-        f"{gap.measured:.2f} with a noise of {gap.noise:.2f} (median of {gap.steps} measured steps "
-        f"before)",
+        message=say(
+            "in eval mode {far} of {norms} normalization layers are off by more than {threshold:g} "
+            "standard deviations beyond the noise of sampling a batch, `{worst}` by {gap:.2f} with "
+            "a noise of {noise:.2f} (median of {steps} measured steps before)",
+            far=len(far),
+            norms=norms,
+            threshold=threshold,
+            worst=worst,
+            gap=gap.measured,
+            noise=gap.noise,
+            steps=gap.steps,
+        ),
         numbers={"gap": gap.measured, "noise": gap.noise, "layers": len(far)},
-        cause="The running statistics are not those of the batches seen in training.",
-        fix=f"""\
+        cause=say("The running statistics are not those of the batches seen in training."),
+        fix=say(
+            """\
 # Before evaluating, estimate the statistics again from 100 training batches or more:
-for m in {model.name}.modules():
+for m in {model}.modules():
     if hasattr(m, "reset_running_stats"):
         m.reset_running_stats()
         m.momentum = None
-{model.name}.train()
+{model}.train()
 with torch.no_grad():
     for inputs, _ in training_batches:
-        {model.name}(inputs)""",
-        excluded=("dropout", "one odd batch", "sampling noise"),
+        {model}(inputs)""",
+            model=model.name,
+        ),
+        excluded=(say("dropout"), say("one odd batch"), say("sampling noise")),
         series=("norm.running_gap",),
         severity=severity,
+        layers=first_layers(far),
     )

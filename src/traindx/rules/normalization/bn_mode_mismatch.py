@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from traindx.facts import ModelFacts, ModuleFacts
-from traindx.findings import Evidence, Severity
+from traindx.findings import Evidence, Severity, first_layers
+from traindx.messages import Message, say
 from traindx.records import Site
 from traindx.rules.normalization.running import no_running_norm, running_norms
 from traindx.rules.rule import rule
@@ -40,12 +41,39 @@ class _Layer:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """One way in which the mode can be wrong."""
+    """One way in which the mode can be wrong, and what is said of it."""
 
     holds: Callable[[_Layer], bool]
-    seen: str
-    cause: str
-    fix: str
+    tell: Callable[[_Seen], _Told]
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The layers of a model in which a case holds: how many of how many, and for how long."""
+
+    model: str
+    affected: int
+    layers: int
+    steps: int
+    threshold: float
+
+    @property
+    def subject(self) -> Message:
+        return say(
+            "{affected} of {layers} normalization layers of {model}",
+            affected=self.affected,
+            layers=self.layers,
+            model=self.model,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A case in words."""
+
+    message: Message
+    cause: Message
+    fix: Message
 
 
 def _left_in_eval(layer: _Layer) -> bool:
@@ -79,28 +107,64 @@ def _is_frozen(layer: _Layer) -> bool:
     return bool(own) and not any(param.trainable for param in own)
 
 
+def _tell_left_in_eval(seen: _Seen) -> _Told:
+    return _Told(
+        say(
+            "{layers} have trained in eval mode for {steps} steps (threshold {threshold:g}) after "
+            "training in train mode before",
+            layers=seen.subject,
+            steps=seen.steps,
+            threshold=seen.threshold,
+        ),
+        say(
+            "An evaluation switched {model} to eval mode and nothing switched it back.",
+            model=seen.model,
+        ),
+        say(
+            "Call `{model}.train()` after each evaluation, at the start of the epoch.",
+            model=seen.model,
+        ),
+    )
+
+
+def _tell_never_estimated(seen: _Seen) -> _Told:
+    return _Told(
+        say(
+            "{layers} have trained in eval mode for {steps} steps (threshold {threshold:g}) with "
+            "running statistics that no batch has ever updated",
+            layers=seen.subject,
+            steps=seen.steps,
+            threshold=seen.threshold,
+        ),
+        say(
+            "{model} was put in eval mode before training, so nothing is normalized by its data.",
+            model=seen.model,
+        ),
+        say("Call `{model}.train()` before training.", model=seen.model),
+    )
+
+
+def _tell_never_moves(seen: _Seen) -> _Told:
+    return _Told(
+        say(
+            "{layers} have updated their running statistics for {steps} steps (threshold "
+            "{threshold:g}) without any change",
+            layers=seen.subject,
+            steps=seen.steps,
+            threshold=seen.threshold,
+        ),
+        say(
+            "`momentum=0` gives new batches no weight: in PyTorch it is the weight of the new "
+            "value."
+        ),
+        say("Use `momentum=0.1`, which in other frameworks is called 0.9."),
+    )
+
+
 _CASES = (
-    _Case(
-        _left_in_eval,
-        "have trained in eval mode for {steps} steps (threshold {threshold:g}) after training in "
-        "train mode before",
-        "An evaluation switched {model} to eval mode and nothing switched it back.",
-        "Call `{model}.train()` after each evaluation, at the start of the epoch.",
-    ),
-    _Case(
-        _never_estimated,
-        "have trained in eval mode for {steps} steps (threshold {threshold:g}) with running "
-        "statistics that no batch has ever updated",
-        "{model} was put in eval mode before training, so nothing is normalized by its data.",
-        "Call `{model}.train()` before training.",
-    ),
-    _Case(
-        _never_moves,
-        "have updated their running statistics for {steps} steps (threshold {threshold:g}) without "
-        "any change",
-        "`momentum=0` gives new batches no weight: in PyTorch it is the weight of the new value.",
-        "Use `momentum=0.1`, which in other frameworks is called 0.9.",
-    ),
+    _Case(_left_in_eval, _tell_left_in_eval),
+    _Case(_never_estimated, _tell_never_estimated),
+    _Case(_never_moves, _tell_never_moves),
 )
 
 
@@ -109,6 +173,7 @@ _CASES = (
     severity=Severity.ERROR,
     reads=("norm.training",),
     applies=no_running_norm,
+    silent_in=("frozen-bn",),
     remedies=("train-mode",),
 )
 def bn_mode_mismatch(run: Run, *, steps: float = 20) -> Iterator[Evidence]:
@@ -124,8 +189,8 @@ def bn_mode_mismatch(run: Run, *, steps: float = 20) -> Iterator[Evidence]:
     last measured one. Any of: the model and its layers train in eval mode although they began in
     train mode; the layers have been in eval mode from the start although their statistics are still
     the initial ones, which no batch ever updated; the layers are in train mode and update their
-    statistics, but with `momentum=0`, so that they never change. One finding a model, at its first
-    such layer.
+    statistics, but with `momentum=0`, so that they never change. One finding per model, at its
+    first such layer.
 
     ## How to fix
     Call `model.train()` before training and again after each evaluation. `momentum` is the weight
@@ -136,7 +201,7 @@ def bn_mode_mismatch(run: Run, *, steps: float = 20) -> Iterator[Evidence]:
     Layers frozen later on purpose leave the model itself in train mode. Layers whose own weights
     are all frozen belong to a frozen backbone. Statistics from a file that does not count updates
     are known by their values. Finetuning a whole model in eval mode after training it in train mode
-    is a known recipe, and is reported.
+    is a known recipe, and is reported unless the context `frozen-bn` is declared.
 
     ## References
     Ioffe & Szegedy, "Batch Normalization" (ICML 2015), section 3.1. PyTorch documentation,
@@ -162,14 +227,18 @@ def _evidence(
     model: ModelFacts, case: _Case, affected: list[_Layer], layers: int, threshold: float
 ) -> Evidence:
     first = affected[0]
-    seen = case.seen.format(steps=first.steps, threshold=threshold)
+    told = case.tell(_Seen(model.name, len(affected), layers, first.steps, threshold))
     return Evidence(
         site=first.site,
         step=first.flags.step,
-        message=f"{len(affected)} of {layers} normalization layers of {model.name} {seen}",
+        message=told.message,
         numbers={"steps": first.steps, "layers": len(affected)},
-        cause=case.cause.format(model=model.name),
-        fix=case.fix.format(model=model.name),
-        excluded=("pretrained layers kept in eval mode", "layers frozen on purpose"),
+        cause=told.cause,
+        fix=told.fix,
+        excluded=(
+            say("pretrained layers kept in eval mode"),
+            say("layers frozen on purpose"),
+        ),
         series=("norm.training", "mode.training"),
+        layers=first_layers(layer.norm.fqn for layer in affected),
     )

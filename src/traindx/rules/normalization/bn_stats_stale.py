@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from traindx.facts import ModelFacts, ModuleFacts
-from traindx.findings import Evidence, Severity
+from traindx.findings import Evidence, Severity, first_layers
+from traindx.messages import Message, say
 from traindx.records import Site
 from traindx.rules.normalization.running import (
     RECENT,
@@ -62,8 +63,8 @@ def bn_stats_stale(
     over channels) if the running statistics replace the batch's own, beyond the noise of sampling
     the batch. The finding tells that move as measured, and the noise beside it, whose square is
     1.5/N: N is the batch size B, or sqrt(B n) where the layer's output shows that it averages n
-    elements a channel. Updates since the last measured step count, too. One finding a model, at its
-    first such layer.
+    elements a channel. Updates since the last measured step count, too. One finding per model, at
+    its first such layer.
 
     ## How to fix
     Raise `momentum`, or run enough batches through the model in train mode without gradient before
@@ -83,16 +84,16 @@ def bn_stats_stale(
     """
     for model in run.models.values():
         norms = running_norms(model)
-        looked_at = [_look_at(run, model, norm) for norm in norms]
-        stale = [
-            it for it in looked_at if it and it.weight > initial_weight and it.gap.excess > gap
-        ]
+        looked_at = [_look_at(run, model, norm, initial_weight, gap) for norm in norms]
+        stale = [it for it in looked_at if it and it.gap.excess > gap]
         if stale:
             yield _evidence(model, stale, len(norms), initial_weight, gap)
 
 
-def _look_at(run: Run, model: ModelFacts, norm: ModuleFacts) -> _Stale | None:
-    """The state of a layer's statistics where they were used."""
+def _look_at(
+    run: Run, model: ModelFacts, norm: ModuleFacts, most_weight: float, least_gap: float
+) -> _Stale | None:
+    """The state of a layer's statistics where they were used, if the start weighed too much."""
     site = Site(model.name, norm.fqn)
     weights, updates = run.at("norm.initial_weight", site), run.at("norm.tracked", site)
     if weights is None or updates is None or not normalizes_by_batch(run, site):
@@ -100,11 +101,13 @@ def _look_at(run: Run, model: ModelFacts, norm: ModuleFacts) -> _Stale | None:
     step = used_at(run, weights)
     if step is None:
         return None
-    gap = gap_of(run, model, norm, before=step, window=RECENT)
     weight, seen = weights.before(step, 1)[-1], updates.before(step, 1)[-1]
     unseen = _updates_not_measured(run, updates, step)
     # (1 - momentum)^seen, carried on to the updates between the last measured step and the use.
     weight = weight ** ((seen + unseen) / seen) if seen else weight
+    if not weight > most_weight:
+        return None
+    gap = gap_of(run, model, norm, before=step, window=RECENT, least=least_gap)
     return _Stale(norm, step, weight, seen + unseen, gap)
 
 
@@ -124,11 +127,21 @@ def _evidence(
     return Evidence(
         site=Site(model.name, first.norm.fqn),
         step=first.used_at,
-        message=f"after {first.updates:.0f} updates the initial running statistics still weigh "
-        f"{first.weight:.0%} (threshold {initial_weight:.0%}) in {len(stale)} of {norms} "
-        f"normalization layers, and in eval mode `{worst.norm.fqn}` is off by "
-        f"{worst.gap.measured:.2f} standard deviations, with a noise of {worst.gap.noise:.2f} "
-        f"(threshold {gap:g} beyond it)",
+        message=say(
+            "after {updates:.0f} updates the initial running statistics still weigh {weight:.0%} "
+            "(threshold {most_weight:.0%}) in {stale} of {norms} normalization layers, and in eval "
+            "mode `{worst}` is off by {gap:.2f} standard deviations, with a noise of {noise:.2f} "
+            "(threshold {most_gap:g} beyond it)",
+            updates=first.updates,
+            weight=first.weight,
+            most_weight=initial_weight,
+            stale=len(stale),
+            norms=norms,
+            worst=worst.norm.fqn,
+            gap=worst.gap.measured,
+            noise=worst.gap.noise,
+            most_gap=gap,
+        ),
         numbers={
             "initial_weight": first.weight,
             "updates": first.updates,
@@ -137,11 +150,19 @@ def _evidence(
             "layers": len(stale),
             "momentum_needed": _momentum_needed(first.updates),
         },
-        cause=f"`momentum={first.norm.options.get('momentum')}` is too small for "
-        f"{first.updates:.0f} updates.",
+        cause=say(
+            "`momentum={momentum}` is too small for {updates:.0f} updates.",
+            momentum=first.norm.options.get("momentum"),
+            updates=first.updates,
+        ),
         fix=_fix(model, first),
-        excluded=("an evaluation before training", "sampling noise", "standardized inputs"),
+        excluded=(
+            say("an evaluation before training"),
+            say("sampling noise"),
+            say("standardized inputs"),
+        ),
         series=("norm.running_gap", "norm.initial_weight"),
+        layers=first_layers(it.norm.fqn for it in stale),
     )
 
 
@@ -150,15 +171,26 @@ def _momentum_needed(updates: float) -> float:
     return math.floor(100 * (1 - _ENOUGH ** (1 / max(updates, 1))) + 1) / 100
 
 
-def _fix(model: ModelFacts, stale: _Stale) -> str:
-    fix = f"""\
-# Before training; leaves under 1 % of the start after {stale.updates:.0f} updates:
-for m in {model.name}.modules():
+def _fix(model: ModelFacts, stale: _Stale) -> Message:
+    fix = say(
+        """\
+# Before training; leaves under 1 % of the start after {updates:.0f} updates:
+for m in {model}.modules():
     if hasattr(m, "running_mean"):
-        m.momentum = {_momentum_needed(stale.updates)}"""
+        m.momentum = {momentum}""",
+        updates=stale.updates,
+        model=model.name,
+        momentum=_momentum_needed(stale.updates),
+    )
     momentum = stale.norm.options.get("momentum")
     if not isinstance(momentum, float) or not 0 < momentum < 1:
         return fix
     batches = math.floor(math.log(_ENOUGH) / math.log1p(-momentum)) + 1
-    return f"""{fix}
-# Or before evaluating: run {batches} batches through {model.name}.train() under torch.no_grad()."""
+    return say(
+        """\
+{fix}
+# Or before evaluating: run {batches} batches through {model}.train() under torch.no_grad().""",
+        fix=fix,
+        batches=batches,
+        model=model.name,
+    )

@@ -8,14 +8,18 @@ from dataclasses import dataclass
 from statistics import median
 
 from traindx.facts import ModelFacts, ModuleFacts
+from traindx.messages import listed, say
 from traindx.records import EventKind, Site
-from traindx.rules.order import network_order
+from traindx.rules.order import network_order, of_facts
 from traindx.run import Run, Series
 
 RECENT = 3
 """Measured steps that show a gap as it is now: few, since it closes while statistics settle."""
+_FORGOTTEN = 0.05
+"""Weight under which the initial statistics no longer count."""
 
 
+@of_facts
 def running_norms(model: ModelFacts) -> list[ModuleFacts]:
     """The normalization layers that keep running statistics, in network order."""
     place = network_order(model)
@@ -27,15 +31,17 @@ def no_running_norm(run: Run) -> str:
     """Why rules on running statistics do not apply: there are none."""
     if any(running_norms(model) for model in run.models.values()):
         return ""
-    names = ", ".join(run.models)
-    return f"no normalization layer with running statistics in {names or 'any model seen'}"
+    return say(
+        "no normalization layer with running statistics in {models}",
+        models=listed(run.models) or say("any model seen"),
+    )
 
 
 def never_evaluated(run: Run) -> str:
     """Why rules on evaluation do not apply: no running statistics, or never used so far."""
     passes = run.events(EventKind.EVALUATION)
     used = any(event.step > 0 and not event.detail.get("training") for event in passes)
-    missing = "no evaluation pass in eval mode was seen after training began"
+    missing = say("no evaluation pass in eval mode was seen after training began")
     return no_running_norm(run) or ("" if used else missing)
 
 
@@ -59,6 +65,15 @@ def normalizes_by_batch(run: Run, site: Site) -> bool:
     return flags is None or flags.last == 1
 
 
+def settled(run: Run, site: Site, *, before: int, window: int) -> int:
+    """How many of the last `window` measured steps had forgotten the initial statistics.
+
+    No batch can agree with those; if they never go, that is N002's to tell.
+    """
+    weights = recent(run, "norm.initial_weight", site, before, window)
+    return sum(weight <= _FORGOTTEN for weight in weights)
+
+
 @dataclass(frozen=True, slots=True)
 class Gap:
     """How far running statistics lie from the batches', in standard deviations.
@@ -79,15 +94,21 @@ class Gap:
         return math.sqrt(max(0.0, self.measured**2 - self.noise**2))
 
 
-def gap_of(run: Run, model: ModelFacts, norm: ModuleFacts, *, before: int, window: int) -> Gap:
-    """The gap of a layer over the last `window` measured steps before step `before`."""
+def gap_of(
+    run: Run, model: ModelFacts, norm: ModuleFacts, *, before: int, window: int, least: float
+) -> Gap:
+    """The gap of a layer over the last `window` measured steps before step `before`.
+
+    Of one up to `least` the noise does not matter, and is not looked for.
+    """
     site = Site(model.name, norm.fqn)
-    measured = _recent(run, "norm.running_gap", site, before, window)
+    measured = recent(run, "norm.running_gap", site, before, window)
     gaps = [gap for gap in measured if not math.isnan(gap)]
     if not gaps:
         return Gap()
-    samples = _samples(run, site, norm, before, window)
-    return Gap(median(gaps), math.sqrt(1.5 / samples) if samples else 0.0, len(gaps))
+    typical = median(gaps)
+    samples = _samples(run, site, norm, before, window) if typical > least else 0.0
+    return Gap(typical, math.sqrt(1.5 / samples) if samples else 0.0, len(gaps))
 
 
 def _samples(run: Run, site: Site, norm: ModuleFacts, before: int, window: int) -> float:
@@ -98,15 +119,16 @@ def _samples(run: Run, site: Site, norm: ModuleFacts, before: int, window: int) 
     channel, the positions of a batch of B images, has between B (positions fully correlated) and n
     (independent) of them; their geometric mean is the cautious middle.
     """
-    batches = _recent(run, "batch.size", Site(site.model), before, window)
+    batches = recent(run, "batch.size", Site(site.model), before, window)
     batch = median(batches) if batches else 0.0
-    counts = _recent(run, "output.count", site, before, window)
+    counts = recent(run, "output.count", site, before, window)
     features = norm.options.get("num_features")
     if not counts or not isinstance(features, int) or not features:
         return batch
     return max(batch, math.sqrt(batch * median(counts) / features))
 
 
-def _recent(run: Run, quantity: str, site: Site, before: int, window: int) -> Sequence[float]:
+def recent(run: Run, quantity: str, site: Site, before: int, window: int) -> Sequence[float]:
+    """The last `window` values of a place measured before a step; none if it was not measured."""
     series = run.at(quantity, site)
     return series.before(before, window) if series else ()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from traindx.facts import OptimizerFacts
 from traindx.findings import Evidence, Severity
+from traindx.messages import Message, counted, in_turn, listed, say
 from traindx.records import Site
 from traindx.rules.rule import rule
 from traindx.run import Run
@@ -13,7 +14,7 @@ from traindx.run import Run
 
 def no_optimizer(run: Run) -> str:
     """Why the rule does not apply: nothing is known of an optimizer."""
-    return "" if run.optimizers else "no optimizer was seen"
+    return "" if run.optimizers else say("no optimizer was seen")
 
 
 @rule(
@@ -63,18 +64,35 @@ def _evidence(run: Run, optimizer: OptimizerFacts) -> Evidence:
     stale, unheld = len(optimizer.stale), len(optimizer.unheld)
     model, _, fqn = optimizer.unheld[0].partition("/")
     pairs = _pairs(run, optimizer)
-    matching = f"; shapes match for {_listed(pairs)}" if pairs else ""
+    seen = say(
+        "{optimizer} holds {stale} that belong to no model and never got a gradient, while no "
+        "optimizer holds {unheld} of {model} that got one",
+        optimizer=optimizer.name,
+        stale=_tensors(stale),
+        unheld=_tensors(unheld),
+        model=model,
+    )
+    matching = say("shapes match for {params}", params=_listed(pairs))
     return Evidence(
         site=Site(model, fqn),
         step=run.step,
-        message=f"{optimizer.name} holds {_tensors(stale)} that belong to no model and never got a "
-        f"gradient, while no optimizer holds {_tensors(unheld)} of {model} that got "
-        f"one{matching}",
+        message=in_turn((seen, matching)) if pairs else seen,
         numbers={"stale": stale, "unheld": unheld, "matching": len(pairs)},
-        cause=f"{optimizer.name} was built before these parameters of {model} were made.",
-        fix=f"Build {optimizer.kind} after the model is complete: "
-        f"`optimizer = {optimizer.kind}({model}.parameters(), …)`.",
-        excluded=("a backbone left untrained on purpose", "tensors outside any module"),
+        cause=say(
+            "{optimizer} was built before these parameters of {model} were made.",
+            optimizer=optimizer.name,
+            model=model,
+        ),
+        fix=say(
+            "Build {kind} after the model is complete: "
+            "`optimizer = {kind}({model}.parameters(), …)`.",
+            kind=optimizer.kind,
+            model=model,
+        ),
+        excluded=(
+            say("a backbone left untrained on purpose"),
+            say("tensors outside any module"),
+        ),
     )
 
 
@@ -94,10 +112,11 @@ def _pairs(run: Run, optimizer: OptimizerFacts) -> list[str]:
     return pairs
 
 
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(f"`{name}`" for name in names[:4])
-    return f"{shown} and {len(names) - 4} more" if len(names) > 4 else shown
+def _listed(names: list[str]) -> Message:
+    shown = listed(f"`{name}`" for name in names[:4])
+    rest = len(names) - 4
+    return say("{names} and {rest} more", names=shown, rest=rest) if rest > 0 else shown
 
 
-def _tensors(count: int) -> str:
-    return "1 tensor" if count == 1 else f"{count} tensors"
+def _tensors(count: int) -> Message:
+    return counted(count, "{n} tensor", "{n} tensors")

@@ -1,0 +1,28 @@
+"""Reading autograd's nodes without running anything of the user's."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from torch import Tensor
+
+
+def name_of(node: Any) -> str:
+    """Its name, asked of its class: the context of a user's own function may have a `name`, too."""
+    return cast(Any, type(node)).name(node)
+
+
+def saved(node: Any, operand: str) -> Tensor | None:
+    """The tensor a node keeps of an operand; None if there is none, or it is not simply there.
+
+    Under saved-tensor hooks, unpacking runs the user's code: of a checkpointed part, the whole part
+    once more, with its random numbers and its BatchNorm updates.
+    """
+    packed = getattr(node, f"_raw_saved_{operand}", None)
+    if getattr(packed, "unpack_hook", None) is not None:  # older versions of torch cannot tell
+        return None
+    try:
+        value = getattr(node, f"_saved_{operand}", None)
+    except RuntimeError:  # freed, or changed in place since
+        return None
+    return value if isinstance(value, Tensor) else None

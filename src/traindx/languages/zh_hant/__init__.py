@@ -1,0 +1,1 @@
+"""Traditional Chinese, as it is written in Taiwan."""

@@ -1,0 +1,47 @@
+"""What capture notes: what was not measured and why, and when it stepped aside."""
+
+MESSAGES: dict[str, str] = {
+    "torch.compile is used: activations are not measured": (
+        "使用了 torch.compile：不量測活化值（activations）"
+    ),
+    "measuring stopped at step {step}: {error}": "量測在第 {step} 步停止：{error}",
+    "{what}. Your training goes on.": "{what}。訓練繼續進行。",
+    "parameters change without a call of an optimizer's `step` that can be seen (updated by hand, "
+    "or a compiled step): steps are counted from their changes": (
+        "參數有變化，卻看不到最佳化器的 `step` 呼叫（手動更新，或編譯過的 step）："
+        "步數改由參數的變化推算"
+    ),
+    "models are called in another thread, too: only one thread's training is measured": (
+        "另一個執行緒也在呼叫模型：只量測其中一個執行緒的訓練"
+    ),
+    "measuring exceeded its budget of {budget:.0%}": "量測超出了 {budget:.0%} 的預算",
+    "This version of torch cannot be watched: {error}. Training goes on.": (
+        "無法監看這個版本的 torch：{error}。訓練繼續進行。"
+    ),
+    "The run could not be judged to its end: {error}.": "無法將這次執行判斷到最後：{error}。",
+    "{error} Nothing will be saved; findings are shown at the end.": (
+        "{error}不會儲存任何內容；診斷結果會在最後顯示。"
+    ),
+    "dtype {dtype} is not a floating-point type": "dtype {dtype} 不是浮點型別",
+    "dtype {dtype} has no order": "dtype {dtype} 沒有大小順序",
+    "layout {layout}": "layout 為 {layout}",
+    "a meta tensor holds no data": "meta 張量不含資料",
+    "a nested tensor has no single shape": "巢狀張量（nested tensor）沒有單一形狀",
+    "tensor subclass {name}": "張量子類別 {name}",
+    "inside torch.func": "位於 torch.func 之內",
+    "dtype {dtype} is too coarse": "dtype {dtype} 精度太低",
+    "empty": "空張量",
+    "`watch` was given {names}, so other models are left alone: a {kind} was seen.": (
+        "`watch` 指定的是 {names}，因此不監看其他模型：看到了一個 {kind}。"
+    ),
+    "`traindx.log` takes each number with a name, and got a {kind} without one; it is left out. "
+    "Write `traindx.log(val_loss=...)`.": (
+        "`traindx.log` 的每個數值都需要名稱，卻收到一個沒有名稱的 {kind}；已略過。"
+        "請寫成 `traindx.log(val_loss=...)`。"
+    ),
+    "`traindx.log` takes single numbers, and `{name}` is a {kind} that is none; it is left out. "
+    "Give a float, an int or a tensor with one element.": (
+        "`traindx.log` 只接受單一數值，而 `{name}` 是 {kind}，並非單一數值；已略過。"
+        "請給 float、int，或只有一個元素的張量。"
+    ),
+}

@@ -1,0 +1,1 @@
+"""L: faults of the loss and of what goes into it."""

@@ -1,0 +1,151 @@
+"""What a measured step collects, and how it is brought to the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tests.capture.watched import Recording, batch, mlp, train, watched
+from traindx.capture.models import TrackedModel
+from traindx.capture.recorder import Recorder, lists_to_host, to_host
+from traindx.quantities import EXPONENTS
+from traindx.records import Point, Record, Scalar, Site, Vector
+
+DTYPES = [torch.float32, torch.float64, torch.int64]
+
+
+def model(name: str = "net", *, confirmed: bool = True) -> TrackedModel:
+    tracked = TrackedModel(nn.Linear(2, 2), name)
+    tracked.confirmed = confirmed
+    return tracked
+
+
+def test_vectors_are_wanted_about_twice_in_every_doubling():
+    recorder, wanted = Recorder(), []
+    for round_ in range(100):
+        wanted += [round_] if recorder.wants_vectors else []
+        recorder.items()
+    assert wanted == [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96]
+
+
+def test_numbers_and_vectors_of_every_type_come_back_in_their_places():
+    values: list[float | Tensor] = [0.5, torch.tensor(2), torch.tensor(1.25), 3.0]
+    lists = [torch.tensor([1.0, 2.0]), torch.tensor([7, 8, 9]), torch.tensor([4.0]).double()]
+    assert lists_to_host(values, lists) == (
+        [0.5, 2.0, 1.25, 3.0],
+        [(1.0, 2.0), (7.0, 8.0, 9.0), (4.0,)],
+    )
+    assert lists_to_host([], []) == ([], [])
+    assert lists_to_host([], [torch.ones(1)]) == ([], [(1.0,)])
+
+
+def test_each_type_is_copied_once(monkeypatch: pytest.MonkeyPatch):
+    copies: list[Tensor] = []
+    original: Any = Tensor.tolist
+    monkeypatch.setattr(Tensor, "tolist", lambda self: (copies.append(self), original(self))[1])
+    scalars: list[float | Tensor] = [torch.ones((), dtype=dtype) for dtype in DTYPES * 4]
+    lists_to_host(scalars, [torch.ones(3, dtype=dtype) for dtype in DTYPES * 2])
+    assert len(copies) == len(DTYPES)
+    assert sorted(copy.numel() for copy in copies) == [4 + 2 * 3] * 3
+    copies.clear()
+    to_host(scalars)
+    assert len(copies) == len(DTYPES)
+
+
+def test_a_step_is_written_as_records_scalars_and_vectors_of_confirmed_models():
+    recorder, net, other = Recorder(), model(), model("other", confirmed=False)
+    recorder.step = 7
+    for tracked in (net, other):
+        recorder.tensor((tracked, "0", Point.OUTPUT), torch.tensor([1.0, 3.0]))
+        recorder.scalar(tracked, "0", "output.batch_share", torch.tensor(0.5))
+        recorder.vector(tracked, "0", "norm.batch_mean", torch.tensor([1.0, 2.0]))
+    items = recorder.items()
+    site = Site("net", "0")
+    assert [type(item) for item in items] == [Record, Scalar, Vector, Vector]
+    assert items[1] == Scalar(7, "output.batch_share", 0.5, site)
+    assert Vector(7, "norm.batch_mean", site, (1.0, 2.0)) in items
+    assert recorder.items() == []
+
+
+def test_exponents_merge_as_their_tensors_do():
+    recorder, net = Recorder(), model()
+    for point, replace in ((Point.OUTPUT, False), (Point.GRAD, True)):
+        for value in (1.0, 2.0, 2.0):
+            recorder.tensor((net, "0", point), torch.full((3,), value), replace=replace)
+    counts = {item.quantity: item.values for item in recorder.items() if isinstance(item, Vector)}
+    assert counts["output.exponents"][40:42] == (3.0, 6.0)
+    assert counts["grad.exponents"][40:42] == (0.0, 3.0)
+
+
+def test_dropping_the_outputs_of_a_model_drops_all_that_was_made_of_them():
+    recorder, net, other = Recorder(), model(), model("other")
+    for tracked in (net, other):
+        recorder.tensor((tracked, "", Point.INPUT), torch.ones(3))
+        recorder.tensor((tracked, "0", Point.OUTPUT), torch.ones(3))
+        recorder.scalar(tracked, "0", "output.batch_share", 0.5)
+        recorder.scalar(tracked, "0", "param.rms", 0.5)
+    recorder.drop_outputs(net)
+    items = [item for item in recorder.items() if isinstance(item, Record | Scalar | Vector)]
+    assert [item for item in items if item.site.model == "net"] == [
+        Scalar(0, "param.rms", 0.5, Site("net", "0"))
+    ]
+    assert len(items) == 1 + 5
+
+
+def exponents_of(recording: Recording, point: str, fqn: str) -> dict[int, int]:
+    """Elements by exponent at the last step they were taken at."""
+    (found,) = [
+        vectors
+        for site, vectors in recording.run.vectors(f"{point}.exponents").items()
+        if site.fqn == fqn
+    ]
+    counts = zip(EXPONENTS, found[-1].values, strict=True)
+    return {exponent: int(count) for exponent, count in counts if count}
+
+
+def by_exponent(tensor: Tensor) -> dict[int, int]:
+    values = tensor.detach().double().abs()
+    places = values[values > 0].log2().floor().clamp(EXPONENTS[0], EXPONENTS[-1])
+    return {int(place): int((places == place).sum()) for place in places.unique()}
+
+
+def test_outputs_gradients_and_parameters_have_exponents():
+    net, (x, y) = mlp(), batch(32)
+    hidden = net[:2](x)
+    before = net[0].weight.clone()
+    nn.functional.cross_entropy(net(x), y).backward()
+    gradient = net[0].weight.grad.clone()
+    net.zero_grad()
+    with watched() as recording:
+        train(net, steps=1, data=(x, y))
+    assert exponents_of(recording, "output", "1") == by_exponent(hidden)
+    assert exponents_of(recording, "grad", "0.weight") == by_exponent(gradient)
+    assert exponents_of(recording, "param", "0.weight") == by_exponent(before)
+
+
+def test_the_exponents_of_a_scaled_gradient_are_those_without_the_scale():
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**12)
+    net, (x, y) = mlp(), batch(32)
+    nn.functional.cross_entropy(net(x), y).backward()
+    gradient = net[0].weight.grad.clone()
+    net.zero_grad()
+    with watched() as recording:
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        scaler.scale(nn.functional.cross_entropy(net(x), y)).backward()
+        scaler.step(optimizer)
+    assert exponents_of(recording, "grad", "0.weight") == by_exponent(gradient)
+
+
+def test_exponents_are_taken_ever_more_rarely():
+    with watched() as recording:
+        train(mlp(), steps=20)
+    for point, fqn in (("output", "1"), ("grad", "0.weight"), ("param", "0.weight")):
+        (found,) = [
+            vectors
+            for site, vectors in recording.run.vectors(f"{point}.exponents").items()
+            if site.fqn == fqn
+        ]
+        assert [vector.step for vector in found] == [0, 1, 2, 3, 4, 6, 8, 12, 16]
