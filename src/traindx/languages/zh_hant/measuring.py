@@ -31,6 +31,7 @@ MESSAGES: dict[str, str] = {
     "inside torch.func": "位於 torch.func 之內",
     "dtype {dtype} is too coarse": "dtype {dtype} 精度太低",
     "empty": "空張量",
+    "its memory is not there at present": "其記憶體目前不存在",
     "`watch` was given {names}, so other models are left alone: a {kind} was seen.": (
         "`watch` 指定的是 {names}，因此不監看其他模型：看到了一個 {kind}。"
     ),
