@@ -1,145 +1,149 @@
-"""What watching costs: CPU time of the same training, bare and watched, in turns.
+"""What watching costs: the same training bare and watched, in turns, with other tools beside it.
 
-    python benchmarks/overhead.py [--steps 300] [--repeats 7] [--every N] [--threads 1]
+    python benchmarks/overhead.py [PROGRAM ...] [--full] [--peers] [--markdown] [--repeats N]
+                                  [--settings NAME ...] [--seconds S] [--threads N]
 
-Each repeat trains bare, then watched (run file, rules and all), in one process. Machines are noisy,
-so a training's time is made of medians: that of its bare steps, or that of its unmeasured and that
-of its measured steps, each times their number, with building, starting, judging and saving on top;
-the first ten steps, which are measured closely, are taken as they are. Printed are the ratio of the
-quietest watched training to the quietest bare one, and the median, least and greatest of the pairs.
+Each setting trains in a process of its own and waits while another has its turn. Every block of its
+steps stands between two of the bare training and is compared with their median, so that what slows
+the machine for a while slows both sides. Steps that are measured and steps that are not have
+medians of their own, joined in the proportion of the long run; `quiet CPU` takes the quietest tenth
+of all steps in place of the medians of turns; `all in` is the sum over all steps
+seen, the first ones and the end included. `bare again` says what all of that reads where there is
+nothing to be seen. CPU time is that of the process: a tool's servers and other processes are left
+out. A ratio is followed by the quartiles over the turns.
 """
 
 from __future__ import annotations
 
 import argparse
-import tempfile
-import time
-from collections.abc import Callable
-from itertools import pairwise
+import os
+import platform
+import sys
+from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from traindx.capture.cadence import DENSE
-from traindx.records import EventKind
-from traindx.session import Options, Session
+from benchmarks.costs.measure import Cost, Ratio, Trial, cost, in_turns
+from benchmarks.costs.peers import CHOICES, PEERS, installed
+from benchmarks.costs.programs import PROGRAMS
+from benchmarks.costs.settings import BARE, OURS, QUICK
+from benchmarks.costs.table import markdown, number, plain
 
-
-class Block(nn.Module):
-    """A residual block with BatchNorm."""
-
-    def __init__(self, inside: int, outside: int, stride: int) -> None:
-        super().__init__()
-        self.conv1 = nn.Conv2d(inside, outside, 3, stride, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(outside)
-        self.conv2 = nn.Conv2d(outside, outside, 3, 1, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(outside)
-        self.skip = nn.Conv2d(inside, outside, 1, stride) if inside != outside else nn.Identity()
-
-    def forward(self, x: Tensor) -> Tensor:
-        hidden = F.relu(self.bn1(self.conv1(x)))
-        return F.relu(self.bn2(self.conv2(hidden)) + self.skip(x))
+HEAD = (
+    "setting", "CPU", "quartiles", "quiet CPU", "wall", "unmeasured step", "measured step",
+    "one in", "all in", "steps", "MiB over bare", "kB a step", "target",
+)  # fmt: skip
+DEFAULT_TARGET = 1.03
+TOLERANCE = 1.3
+"""By how much of itself a budget may be exceeded."""
+LADDER_STEPS = 400
+"""Steps of a setting with a budget in a full run: it is enforced from step 200 on."""
 
 
-def mlp() -> nn.Module:
-    """784-512-512-10 with BatchNorm."""
-    return nn.Sequential(
-        nn.Linear(784, 512), nn.BatchNorm1d(512), nn.ReLU(),
-        nn.Linear(512, 512), nn.BatchNorm1d(512), nn.ReLU(), nn.Linear(512, 10),
-    )  # fmt: skip
+def target(program: str, setting: str) -> float | None:
+    """The largest ratio aimed at, if there is one."""
+    if setting == "every":
+        return PROGRAMS[program].every_step
+    budget = CHOICES[setting].budget
+    if setting == "default":
+        return DEFAULT_TARGET
+    return None if budget is None else 1 + TOLERANCE * budget
 
 
-def resnet() -> nn.Module:
-    """Three stages of 16, 32 and 64 channels, two blocks each."""
-    stages = [(16, 16, 1), (16, 16, 1), (16, 32, 2), (32, 32, 1), (32, 64, 2), (64, 64, 1)]
-    return nn.Sequential(
-        nn.Conv2d(3, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16), nn.ReLU(),
-        *(Block(*stage) for stage in stages),
-        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10),
-    )  # fmt: skip
+def row(program: str, setting: str, trial: Trial, bare_peak: int) -> list[str]:
+    """One row of the table."""
+    title = CHOICES[setting].title
+    found = cost(trial)
+    if found is None:
+        return [title, trial.failed or "nothing seen", *[""] * (len(HEAD) - 2)]
+    return [title, *_numbers(found, bare_peak), verdict(found.cpu, target(program, setting))]
 
 
-PROGRAMS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
-    "mlp 784-512-512-10 BN, batch 128": (mlp, (128, 784)),
-    "resnet 16-32-64, 32x3x32x32": (resnet, (32, 3, 32, 32)),
-}
+def _numbers(found: Cost, bare_peak: int) -> list[str]:
+    low, high = number(found.cpu.low), number(found.cpu.high)
+    return [
+        number(found.cpu.middle),
+        f"{low}-{high}",
+        number(found.quiet),
+        number(found.wall.middle),
+        number(found.unmeasured),
+        number(found.measured),
+        str(found.every),
+        number(found.total),
+        str(found.steps),
+        f"{(found.ending.peak - bare_peak) / 2**20:+.0f}",
+        f"{found.ending.written / found.steps / 1000:.1f}",
+    ]
 
 
-def train(
-    make: Callable[[], nn.Module], shape: tuple[int, ...], steps: int
-) -> tuple[float, list[float]]:
-    """CPU seconds of building a model, and of each step of its training."""
-    start = time.process_time()
-    torch.manual_seed(0)
-    model, inputs, labels = make(), torch.randn(shape), torch.randint(0, 10, shape[:1])
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
-    marks = [time.process_time()]
-    for _ in range(steps):
-        optimizer.zero_grad()
-        F.cross_entropy(model(inputs), labels).backward()
-        optimizer.step()
-        marks.append(time.process_time())
-    return marks[0] - start, [end - begin for begin, end in pairwise(marks)]
+def verdict(ratio: Ratio, aim: float | None) -> str:
+    """Whether an aim was kept, which turns that disagree (or a single one) cannot tell."""
+    if aim is None:
+        return ""
+    decided = ratio.low < ratio.high and not ratio.low <= aim <= ratio.high
+    word = "undecided" if not decided else "kept" if ratio.high <= aim else "missed"
+    return f"{aim:.3f} {word}"
 
 
-def watched(
-    make: Callable[[], nn.Module], shape: tuple[int, ...], steps: int, options: Options
-) -> tuple[list[float], float, set[int]]:
-    """The same, watched: its steps, the time around them, and which of them were measured."""
-    start = time.process_time()
-    session = Session("overhead", options, warn=print)
-    session.start()
-    _, seconds = train(make, shape, steps)
-    run = session.finish(0)
-    around = time.process_time() - start - sum(seconds)
-    return seconds, around, {event.step for event in run.events(EventKind.MEASURED)}
+def print_table(
+    program: str, trials: dict[str, Trial], missing: Sequence[str], *, as_markdown: bool
+) -> None:
+    """Print what was found for one program."""
+    known = [found for trial in trials.values() if (found := cost(trial))]
+    again = cost(trials["again"]) if "again" in trials else None
+    peak = again.ending.peak if again else 0
+    bare = 1000 * known[0].bare if known else float("nan")
+    rows = [row(program, name, trial, peak) for name, trial in trials.items()]
+    rows += [[CHOICES[name].title, "not installed", *[""] * (len(HEAD) - 2)] for name in missing]
+    noise = f"; noise {again.cpu.low:.3f}-{again.cpu.high:.3f}" if again else ""
+    print(f"\n{'### ' if as_markdown else ''}{PROGRAMS[program].title}\n")
+    print(f"Bare: {bare:.2f} ms of CPU time a step{noise}.\n")
+    print((markdown if as_markdown else plain)(HEAD, rows), flush=True)
 
 
-def typical(seconds: list[float], measured: set[int]) -> float:
-    """Time of a training without what the machine did besides."""
-    close, rest = seconds[:DENSE], [*enumerate(seconds)][DENSE:]
-    parts = ([s for i, s in rest if i in measured], [s for i, s in rest if i not in measured])
-    return sum(close) + sum(median(part) * len(part) for part in parts if part)
+def conditions(threads: int) -> str:
+    """What the machine was like."""
+    import torch
 
-
-def compare(name: str, steps: int, repeats: int, every: int | None) -> None:
-    """Print one line of the table."""
-    make, shape = PROGRAMS[name]
-    bare_totals: list[float] = []
-    watched_totals: list[float] = []
-    bare: list[float] = []
-    measured: set[int] = set()
-    with tempfile.TemporaryDirectory() as folder:
-        train(make, shape, 20)
-        for _ in range(repeats):
-            build, bare = train(make, shape, steps)
-            options = Options(every=every, folder=Path(folder))
-            seconds, around, measured = watched(make, shape, steps, options)
-            bare_totals.append(build + typical(bare, set()))
-            watched_totals.append(around + typical(seconds, measured))
-    ratios = [w / b for w, b in zip(watched_totals, bare_totals, strict=True)]
-    print(
-        f"{name}: bare {1000 * median(bare):.2f} ms/step, measured {len(measured)}/{steps} steps, "
-        f"CPU ratio of the quietest {min(watched_totals) / min(bare_totals):.3f}, "
-        f"of pairs {median(ratios):.3f} ({min(ratios):.3f}-{max(ratios):.3f})"
+    load = " ".join(f"{value:.1f}" for value in os.getloadavg())
+    return (
+        f"torch {torch.__version__}, {threads} thread(s), {os.cpu_count()} CPUs, "
+        f"{platform.machine()}, load {load}"
     )
 
 
 def main() -> None:
-    """Parse and print the table."""
+    """Parse, measure and print."""
     parser = argparse.ArgumentParser(description="What watching costs.")
-    parser.add_argument("--steps", type=int, default=300)
-    parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--every", type=int, default=None)
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(PROGRAMS))
+    parser.add_argument("--full", action="store_true", help="all settings, and long enough")
+    parser.add_argument("--peers", action="store_true", help="other tools, too")
+    parser.add_argument("--settings", nargs="+", choices=[*CHOICES], help="only these")
+    parser.add_argument("--repeats", type=int, help="turns of each setting")
+    parser.add_argument("--seconds", type=float, default=0.2, help="about what a turn takes bare")
     parser.add_argument("--threads", type=int, default=1)
-    arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
-    print(f"torch {torch.__version__}, {arguments.threads} thread(s), {arguments.repeats} pairs")
-    for name in PROGRAMS:
-        compare(name, arguments.steps, arguments.repeats, arguments.every)
+    parser.add_argument("--markdown", action="store_true")
+    options = parser.parse_args()
+    if unknown := [name for name in options.programs if name not in PROGRAMS]:
+        parser.error(f"no such program: {unknown[0]}")
+    names = [name for name in (OURS if options.full else QUICK) if name != BARE]
+    wanted = [*(options.settings or [*names, *(PEERS if options.peers else ())])]
+    present = [name for name in wanted if installed(CHOICES[name])]
+    missing = [name for name in wanted if name not in present]
+    ladder = [name for name in present if CHOICES[name].ladder]
+    print(conditions(options.threads))
+    for program in options.programs or PROGRAMS:
+        trials = in_turns(
+            program,
+            present,
+            turns=options.repeats or (25 if options.full else 12),
+            seconds=options.seconds,
+            least=dict.fromkeys(ladder, LADDER_STEPS) if options.full else None,
+            threads=options.threads,
+        )
+        print_table(program, trials, missing, as_markdown=options.markdown)
+    print(f"\nAfterwards: {conditions(options.threads)}")
 
 
 if __name__ == "__main__":
