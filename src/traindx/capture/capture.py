@@ -210,7 +210,7 @@ class Capture(Listening):
             self._measured_backward_starts()
 
     def _measured_backward_starts(self) -> None:
-        for tracked in self._optimizers:
+        for tracked in self._optimizers.of_this_thread():
             tracked.clearing.backward_starts()
         for model in self._models:
             # Calls inside a compiled graph are not seen, so it is taken to be called always.
@@ -233,7 +233,7 @@ class Capture(Listening):
         reached = self._losses.backward_ended(self._rounds.step)
         self._trap.backward_ended(self._models, scaled=self._losses.scale is not None)
         if self._measuring:
-            for tracked in self._optimizers:
+            for tracked in self._optimizers.of_this_thread():
                 tracked.clearing.backward_ended()
             for model in self._models:
                 self._tell(Collector.after_backward, model, self._losses.scale)
@@ -383,7 +383,7 @@ class Capture(Listening):
             for model in self._models.confirmed():
                 model.calls = {}
                 self._tell(Collector.round_starts, model)
-            for tracked in self._optimizers:
+            for tracked in self._optimizers.of_this_thread():
                 tracked.clearing.keep_entries()
 
 

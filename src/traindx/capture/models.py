@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 import types
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,6 +12,7 @@ from torch import Tensor, nn
 
 from traindx.capture.given import Given
 from traindx.capture.owners import Owners, name_in_frames, unique
+from traindx.capture.threads import this_thread
 from traindx.facts import PathFacts
 
 _COMPILED_PREFIX = "_orig_mod."
@@ -48,7 +48,7 @@ class TrackedModel:
         self.calls: dict[str, int] = {}
         self.paths: dict[str, PathFacts] = {}
         self.batch_size: int | None = None
-        self.thread: int | None = None
+        self.thread: object = None
         self._fqns: dict[int, str] = {}
         self._marked: weakref.ref[Tensor] | None = None
 
@@ -65,7 +65,7 @@ class TrackedModel:
 
     def called_here(self) -> None:
         """Note that the calling thread calls it."""
-        self.thread = threading.get_ident()
+        self.thread = this_thread()
 
     def modules(self) -> Iterator[tuple[str, nn.Module]]:
         """Its modules by fqn, without torch.compile's wrapper."""
@@ -210,7 +210,7 @@ class Models:
 
     def drop_those_of_other_threads(self) -> None:
         """Forget the models that other threads call: their gradients may be freed any moment."""
-        here = threading.get_ident()
+        here = this_thread()
         for model in list(self._by_root.values()):
             root = model.root
             if root is not None and model.thread not in (None, here):

@@ -10,6 +10,7 @@ from torch.optim.optimizer import Optimizer
 
 from traindx.capture.manual import few_entries
 from traindx.capture.owners import unique
+from traindx.capture.threads import this_thread
 from traindx.facts import Json, OptimizerFacts
 from traindx.records import Scalar, Site
 
@@ -94,6 +95,7 @@ class TrackedOptimizer:
     Attributes:
         name: Unique name in the run.
         clearing: Whether its gradients are cleared between steps.
+        thread: The thread that stepped it last.
         fed: Ids of parameters that have had a gradient at a step of it.
         steps: Steps it has completed.
     """
@@ -103,6 +105,7 @@ class TrackedOptimizer:
         self.name = name
         self.kind = type(optimizer).__name__
         self.clearing = ClearingCheck()
+        self.thread = this_thread()
         self.fed: set[int] = set()
         self.steps = 0
 
@@ -164,6 +167,11 @@ class Optimizers:
     def __iter__(self) -> Iterator[TrackedOptimizer]:
         return iter([t for t in self._tracked.values() if t.optimizer is not None])
 
+    def of_this_thread(self) -> list[TrackedOptimizer]:
+        """Those that this thread stepped last: another may be freeing the gradients of its own."""
+        here = this_thread()
+        return [tracked for tracked in self if tracked.thread is here]
+
     def scalars(self, step: int) -> list[Scalar]:
         """The numbers of each, at the site of its name."""
         return [
@@ -179,6 +187,7 @@ class Optimizers:
             name = unique(type(optimizer).__name__, self._names)
             self._names.add(name)
             known = self._tracked[id(optimizer)] = TrackedOptimizer(optimizer, name)
+        known.thread = this_thread()
         return known
 
     def held(self) -> set[int]:

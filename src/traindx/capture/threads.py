@@ -10,6 +10,21 @@ from traindx.messages import say
 _OTHERS = say("models are called in another thread, too: only one thread's training is measured")
 
 
+class _Token(threading.local):
+    """An object of each thread's own."""
+
+    def __init__(self) -> None:
+        self.here = object()
+
+
+_token = _Token()
+
+
+def this_thread() -> object:
+    """What stands for the calling thread: the system gives the number of a dead one to the next."""
+    return _token.here
+
+
 class TrainingThread:
     """The thread in which the first backward pass started, for as long as it lives.
 
@@ -22,14 +37,13 @@ class TrainingThread:
         self._told = False
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._ident: int | None = None
+        self._claimed: object = None
 
     def may_be_this(self) -> bool:
         """Whether no other living thread has been found to train."""
-        if self._ident == threading.get_ident():
+        if self._claimed is this_thread():
             return True
-        thread = self._thread
-        here = thread is None or thread.ident == threading.get_ident() or not thread.is_alive()
+        here = self._thread is None or not self._thread.is_alive()
         if not (here or self._told):
             self._told = True
             self._tell(_OTHERS)
@@ -37,11 +51,11 @@ class TrainingThread:
 
     def claim(self) -> bool:
         """A backward pass starts in the calling thread; True if it is now the one."""
-        if self._ident == threading.get_ident():
+        if self._claimed is this_thread():
             return True
         with self._lock:
             if self.may_be_this():
                 self._thread = threading.current_thread()
-                self._ident = self._thread.ident
+                self._claimed = this_thread()
                 return True
             return False
