@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from typing import SupportsFloat, SupportsIndex
 
 from torch import Tensor
 
@@ -70,7 +71,7 @@ def _number(value: object) -> float | Tensor | None:
             return _of_tensor(value)
         if hasattr(value, "shape") and callable(item := getattr(value, "item", None)):
             value = item()  # a NumPy scalar, or an array with a single element
-        return float(value) if hasattr(value, "__float__") or hasattr(value, "__index__") else None  # type: ignore[arg-type]
+        return float(value) if isinstance(value, SupportsFloat | SupportsIndex) else None
     except Exception:  # whatever the value's own class does
         return None
 
