@@ -6,7 +6,7 @@ STAMP := .venv/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all bench lint docs screenshot format lock clean
+.PHONY: help install demo test test-all oracles bench lint docs screenshot format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,16 @@ test: $(STAMP) ## run the fast tests
 
 test-all: $(STAMP) ## run all tests, the slow ones too
 	@$(BIN)/python -m pytest -q
+
+oracles: $(STAMP) ## answer the normalization tests of ONNX, torch and Keras; downloads some
+	@$(PIP) download -qq --no-deps --only-binary :all: --dest .venv/oracles \
+	  -r requirements-oracles.lock
+	@test -d .venv/oracles/keras || $(PIP) install -qq --no-deps --target .venv/oracles/keras \
+	  -r requirements-keras.lock
+	@$(BIN)/python -m tests.norm.oracles .venv/oracles/onnx-*.whl
+	@cd .venv/oracles && KERAS_BACKEND=torch PYTHONPATH=keras:$(CURDIR) ../bin/python -m pytest -q \
+	  -c /dev/null --rootdir=keras -W ignore -p no:cacheprovider -p tests.norm.oracles.keras_layers \
+	  keras/keras/src/layers/normalization
 
 bench: $(STAMP) ## measure what traindx costs
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from traindx.errors import ArgumentError
 from traindx.norm import exact, reference
-from traindx.norm.spec import torch_batch_norm, torch_layer_norm
+from traindx.norm.presets import torch_batch_norm, torch_layer_norm
 
 EPS = Fraction(1, 100_000)
 

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from torch.nn import functional
 
+from traindx.norm.choices import EpsPlacement
+from traindx.norm.presets import torch_batch_norm, torch_layer_norm
 from traindx.norm.reference import Array, RunningStats, evaluate, forward, fresh, updated
-from traindx.norm.spec import EpsPlacement, NormSpec, torch_batch_norm, torch_layer_norm
+from traindx.norm.spec import NormSpec
 
 LIMIT = 1e-12
 SHAPES = [(5, 3), (4, 3, 7), (2, 3, 4, 5), (2, 3, 2, 3, 2), (2, 1)]

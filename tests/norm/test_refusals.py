@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from traindx.errors import ArgumentError
+from traindx.norm.choices import EmptyBatch, Estimator
+from traindx.norm.presets import torch_batch_norm, torch_layer_norm
 from traindx.norm.reference import RunningStats, evaluate, forward, fresh, statistics, updated
-from traindx.norm.spec import Axes, Estimator, Running, torch_batch_norm, torch_layer_norm
+from traindx.norm.spec import Axes, Running
 
 BATCH, LAYER = torch_batch_norm(), torch_layer_norm()
 X = [[1.0, 2.0], [3.0, 0.0]]
@@ -38,7 +40,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         "one (the numbers are complex). Pass numbers in rows of equal length.",
     ),
     "empty batch": (
-        lambda: forward(BATCH, np.empty((0, 2))),
+        lambda: forward(replace(BATCH, empty=EmptyBatch.REFUSE), np.empty((0, 2))),
         "BatchNorm needs at least one element; got an input of shape (0, 2). Skip empty batches.",
     ),
     "unknown axis": (

@@ -12,9 +12,11 @@ from typer.testing import CliRunner
 
 from traindx.cli.norm import app
 from traindx.norm import verify as verification
+from traindx.norm.choices import Estimator
 from traindx.norm.lines import LINES
+from traindx.norm.presets import torch_batch_norm
 from traindx.norm.sheet import Table, by_fractions, by_reference
-from traindx.norm.spec import Estimator, Running, torch_batch_norm
+from traindx.norm.spec import Running
 from traindx.norm.verify import LIMIT, verify, worst
 
 SHEET = Path(__file__).with_name("sheet.txt").read_text(encoding="utf-8").splitlines()

@@ -12,6 +12,7 @@ from fractions import Fraction
 from math import isqrt
 
 from traindx.errors import ArgumentError
+from traindx.messages import say
 
 Row = Sequence[Fraction]
 Table = Sequence[Row]
@@ -23,8 +24,11 @@ def square_root(value: Fraction) -> Fraction:
     """The square root, cut off below a relative error of 2^-159."""
     if value < 0:
         raise ArgumentError(
-            f"A square root needs a value of at least 0; got {float(value)}. "
-            "Check the variance it is taken of."
+            say(
+                "A square root needs a value of at least 0; got {value}. Check the "
+                "variance it is taken of.",
+                value=float(value),
+            )
         )
     # An integer root is right to one unit, so the radicand gets twice the bits that must be right,
     # and as many more as the value lies below 1.
@@ -36,7 +40,7 @@ def square_root(value: Fraction) -> Fraction:
 def mean(values: Row) -> Fraction:
     """The arithmetic mean."""
     if not values:
-        raise ArgumentError("A mean needs at least one value; got none. Skip empty batches.")
+        raise ArgumentError(say("A mean needs at least one value; got none. Skip empty batches."))
     return sum(values, Fraction(0)) / len(values)
 
 
@@ -45,7 +49,7 @@ def variance(values: Row, *, unbiased: bool = False) -> Fraction:
     center, divisor = mean(values), len(values) - unbiased
     if not divisor:
         raise ArgumentError(
-            "An unbiased variance needs at least two values; got one. Use a larger batch."
+            say("An unbiased variance needs at least two values; got one. Use a larger batch.")
         )
     return sum(((value - center) ** 2 for value in values), Fraction(0)) / divisor
 

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from traindx.norm import exact
+from traindx.norm.choices import Estimator
+from traindx.norm.presets import torch_batch_norm, torch_layer_norm
 from traindx.norm.reference import Array, evaluate, forward, fresh, statistics, updated
-from traindx.norm.spec import Estimator, NormSpec, torch_batch_norm, torch_layer_norm
+from traindx.norm.spec import NormSpec
 from traindx.signal.chain import sigmoid_chain_bound, sigmoid_chain_derivative
 
 Number = float | Fraction

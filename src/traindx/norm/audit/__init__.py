@@ -1,0 +1,1 @@
+"""What is wrong with the normalization of a checkpoint or a model: checks of one file each."""
