@@ -15,6 +15,16 @@ from traindx.errors import ArgumentError
 STEEPEST_SLOPE = Fraction(1, 4)
 """The slope of the sigmoid at 0, its greatest."""
 
+STEEPEST = {
+    "Hardsigmoid": 1 / 6,
+    "Sigmoid": float(STEEPEST_SLOPE),
+    **dict.fromkeys(
+        ("Hardtanh", "LogSigmoid", "ReLU", "ReLU6", "Softplus", "Softsign", "Tanh", "Tanhshrink"),
+        1.0,
+    ),
+}
+"""The greatest slope of activations that never grow a difference, by the name of torch's module."""
+
 
 def sigmoid(z: float) -> float:
     """1 / (1 + exp(-z)), without overflow."""
