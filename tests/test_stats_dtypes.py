@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 import warnings
+import weakref
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,9 +17,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from traindx import stats
 from traindx.records import TensorStats
-from traindx.stats import batch_share, exponents, summarize, unmeasurable
+from traindx.stats import batch_share, exponents, summarize, summarize_all, unmeasurable
+from traindx.stats.measurable import FLOAT8
+from traindx.stats.memory import BLOCK, in_memory_order, pieces
 
-EIGHT_BITS = [getattr(torch, name) for name in stats._FLOAT8 if hasattr(torch, name)]
+EIGHT_BITS = list(FLOAT8)
 BOUNDS = {
     torch.float64: 1e-12,
     torch.float32: 1e-4,
@@ -37,7 +42,7 @@ def stats_of(tensor: torch.Tensor, sample_at: int | None = None) -> TensorStats:
 
 def assert_right(tensor: torch.Tensor, bound: float) -> None:
     measured = stats_of(tensor)
-    values = tensor.detach().double().numpy().astype(np.longdouble)
+    values = tensor.detach().double().resolve_neg().numpy().astype(np.longdouble)
     assert measured.count == values.size
     assert (measured.min, measured.max) == (values.min(), values.max())
     assert measured.nonfinite in (0, -1)
@@ -98,6 +103,18 @@ def test_squares_that_float32_cannot_hold_are_right_too(path, dtype, scale):
     assert_right(tensor, 1e-4)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("size", [8191, 131_072, 200_000])
+@pytest.mark.parametrize("ratio", [0.5, 1.4, 1.5, 2.2, 3.1, 3.3])
+def test_a_mean_that_leaves_little_of_the_square_takes_nothing_from_the_bound(dtype, size, ratio):
+    """Where all are alike but for the sign, each addend of a float32 sum loses the same bits."""
+    share = 0.5 + 0.5 / math.sqrt(1 + ratio**-2)  # of the positive ones: mean = ratio deviations
+    for value in (1.0437, 1.4745762711864407, 1.9491525423728815):
+        tensor = torch.full((size,), value)
+        tensor[int(share * size) :] *= -1
+        assert_right(tensor[torch.arange(size) * 7919 % size].to(dtype), 1e-4)
+
+
 LAYOUTS = {
     "channels last": lambda x: x.to(memory_format=torch.channels_last),
     "permuted": lambda x: x.permute(3, 0, 2, 1),
@@ -129,16 +146,16 @@ def test_blocks_of_any_size_cover_each_element_of_any_strides_once(data, seed, b
         start = data.draw(st.integers(0, tensor.shape[dim] - 1))
         step = data.draw(st.integers(1, 3))
         tensor = tensor[(slice(None),) * dim + (slice(start, None, step),)]
-    pieces = list(stats._pieces(stats._in_memory_order(tensor), block))
-    assert all(0 < piece.numel() <= block for piece in pieces)
-    together = torch.cat([piece.reshape(-1) for piece in pieces])
+    parts = list(pieces(in_memory_order(tensor), block))
+    assert all(0 < piece.numel() <= block for piece in parts)
+    together = torch.cat([piece.reshape(-1) for piece in parts])
     assert torch.equal(together.sort().values, tensor.reshape(-1).sort().values)
 
 
 @pytest.mark.parametrize("layout", ["channels last", "permuted", "repeated"])
 def test_dense_memory_is_read_as_it_lies(layout):
     tensor = LAYOUTS[layout](normal((2, 3, 4, 5), 3))
-    assert stats._in_memory_order(tensor).is_contiguous()
+    assert in_memory_order(tensor).is_contiguous()
 
 
 def test_a_sample_of_any_strides_is_as_fair_as_one_of_dense_memory():
@@ -172,11 +189,15 @@ def test_what_is_not_finite_is_counted_in_a_large_strided_tensor():
 
 
 @pytest.mark.parametrize("make", [lambda z: z.conj().imag, lambda z: z.conj().imag.t()])
-def test_a_tensor_whose_sign_is_only_noted_is_measured_with_its_sign(make):
-    tensor = make(torch.randn(6, 5, dtype=torch.complex64, generator=torch.Generator()))
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+@pytest.mark.parametrize("rows", [6, 9_000, 60_000])
+def test_a_tensor_whose_sign_is_only_noted_is_measured_with_its_sign(make, dtype, rows):
+    tensor = make((normal((rows, 5), 2) + 1j * normal((rows, 5), 3)).to(dtype))
+    assert tensor.is_neg()
     assert unmeasurable(tensor) == ""
     assert_right(tensor, 1e-5)
-    assert float(exponents(tensor).sum()) == 30
+    assert float(exponents(tensor).sum()) == float(exponents(-tensor).sum()) > 25
+    assert float(batch_share(tensor)) == pytest.approx(float(batch_share(-tensor)))
 
 
 def test_autocast_and_default_types_do_not_change_what_is_measured():
@@ -189,6 +210,93 @@ def test_autocast_and_default_types_do_not_change_what_is_measured():
             assert stats_of(tensor, 1) == expected
     finally:
         torch.set_default_dtype(before)
+
+
+@pytest.mark.parametrize("size", [9, 9_000, 300_000])
+@pytest.mark.parametrize("dtype", BOUNDS)
+def test_what_a_user_asked_numpy_to_raise_errors_for_is_no_error_here(dtype, size):
+    values = normal((size,), 6)
+    extreme = [values * 1e-30, values * 1e38, values * 1e300, torch.zeros(size)]
+    extreme.append(torch.cat([values, torch.tensor([math.inf, -math.inf, math.nan])]))
+    with np.errstate(all="raise"):
+        for tensor in extreme:
+            summarize(tensor.abs().to(dtype), sample_at=1)
+            exponents(tensor.abs().to(dtype), 1)
+            exponents(tensor.abs().to(dtype), 1, 1e-30)
+            batch_share(tensor.abs().to(dtype))
+        assert np.geterr() == dict.fromkeys(("divide", "over", "under", "invalid"), "raise")
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("ratio", [0.0, 2.0, 300.0])
+def test_the_number_of_threads_changes_no_bound(threads, dtype, ratio):
+    tensor = (normal((300_001,), 8) + ratio).to(dtype)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        assert_right(tensor, BOUNDS[dtype])
+        tensor[[5, 200_000, 300_000]] = torch.tensor([math.inf, math.nan, -math.inf], dtype=dtype)
+        measured = stats_of(tensor)
+    finally:
+        torch.set_num_threads(before)
+    assert measured.nonfinite == 3
+    assert math.isnan(measured.min)
+
+
+@pytest.mark.parametrize("size", [9, 9_000, 300_000])
+@pytest.mark.parametrize("dtype", BOUNDS)
+def test_measuring_keeps_nothing_of_a_tensor_alive(dtype, size):
+    tensor = normal((size,), 1).abs().to(dtype)
+    storage = weakref.ref(tensor.untyped_storage())
+    summarize(tensor, sample_at=1)
+    exponents(tensor, 1)
+    batch_share(tensor, 1)
+    alone = weakref.ref(tensor)
+    del tensor
+    assert alone() is None
+    assert storage() is None
+
+
+KINDS = st.sampled_from([*BOUNDS, "expanded", "strided", "constant", "odd", "huge", "tiny"])
+
+
+def drawn(kind: torch.dtype | str, size: int, seed: int) -> torch.Tensor:
+    values = normal((size,), seed)
+    made = {
+        "expanded": lambda: values[:1].expand(size),
+        "strided": lambda: values.repeat(2, 2)[:, ::2].half(),
+        "constant": lambda: torch.full((size,), 0.3),
+        "odd": lambda: torch.cat([values, torch.tensor([math.nan, math.inf])]).float(),
+        "huge": lambda: (values * 1e37).float(),
+        "tiny": lambda: (values * 1e-35 + 1e-32).float(),
+    }
+    return made[kind]() if isinstance(kind, str) else values.abs().to(kind)
+
+
+@given(st.lists(st.tuples(KINDS, st.integers(1, 3000), seeds), max_size=80))
+def test_many_tensors_together_have_the_statistics_of_each(kinds):
+    tensors = [drawn(*kind) for kind in kinds]
+    rows = summarize_all(tensors)
+    assert len(rows) == len(tensors)
+    for row, tensor in zip(rows, tensors, strict=True):
+        alone = summarize(tensor)
+        size = math.sqrt(alone.m2 / alone.size) if alone.m2 else abs(alone.min)
+        assert row.size == alone.size
+        assert row.nonfinite == alone.nonfinite
+        assert (row.min, row.max) == pytest.approx(
+            (alone.min, alone.max), rel=0, abs=0, nan_ok=True
+        )
+        off = 1e-5 * size * row.size
+        assert row.total == pytest.approx(alone.total, abs=cast(Any, off), rel=1e-12, nan_ok=True)
+        assert row.m2 == pytest.approx(alone.m2, rel=1e-4, nan_ok=True)
+
+
+def test_many_tensors_on_a_device_are_measured_there(monkeypatch):
+    monkeypatch.setattr(stats, "_on_host", lambda _tensor: False)
+    with NoWaiting():
+        rows = summarize_all([torch.ones(3), torch.ones(4, dtype=torch.float16)])
+    assert [float(row.total) for row in rows] == [3.0, 4.0]
 
 
 # -- devices --------------------------------------------------------------------------------------
@@ -250,6 +358,10 @@ def quantized() -> torch.Tensor:
     return torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.quint8)
 
 
+def functional() -> torch.Tensor:
+    return cast(Any, torch)._to_functional_tensor(torch.ones(3))
+
+
 def wrapped() -> torch.Tensor:
     """One that refuses every question."""
 
@@ -276,8 +388,16 @@ ODD = {
     "fake": (fake, "tensor subclass FakeTensor"),
     "lazy": (lambda: torch.nn.LazyLinear(3).weight, "tensor subclass UninitializedParameter"),
     "refusing": (wrapped, "tensor subclass Refusing"),
+    "all zero": (
+        lambda: cast(Any, torch)._efficientzerotensor(3),
+        "its memory is not there at present",
+    ),
+    "functional": (functional, "its memory is not there at present"),
     "freed": (freed, "its memory is not there at present"),
     "empty": (lambda: torch.ones(3, 0), "empty"),
+    "empty part": (lambda: torch.ones(3, 4)[1:, 2:2], "empty"),
+    "empty half": (lambda: torch.ones(0, dtype=torch.float16), "empty"),
+    "empty meta": (lambda: torch.ones(0, device="meta"), "a meta tensor holds no data"),
 }
 
 
@@ -351,10 +471,17 @@ def test_no_temporary_is_as_large_as_the_tensor():
             made.extend(p.numel() for p in new if p.untyped_storage().data_ptr() not in owned)
             return result
 
+    values = normal((24, 11, 40, 40), 3) + 300
     for dtype in BOUNDS:
         for layout in LAYOUTS.values():
-            tensor = layout((normal((12, 11, 40, 40), 3) + 300).to(dtype))
+            tensor = layout(values.to(dtype))
             with Sizes():
                 summarize(tensor, sample_at=1)
                 exponents(tensor)
-    assert 0 < max(made) <= stats._BLOCK
+            tracemalloc.start()  # counts the bytes of NumPy's arrays
+            summarize(tensor, sample_at=1)
+            exponents(tensor)
+            most = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            assert most <= 17 * BLOCK  # two of the size of a block, in float64
+    assert 0 < max(made) <= BLOCK < values.numel() / 3

@@ -1,0 +1,75 @@
+"""`Row`: the sums over one tensor, from which its statistics follow."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from torch import Tensor
+
+from traindx.records import TensorStats
+
+Number = float | Tensor
+"""A float, or a zero-dimensional tensor that is still on its device."""
+
+
+class Row(NamedTuple):
+    """Sums over one tensor, possibly still on its device.
+
+    Attributes:
+        size: Elements.
+        total: Sum of the elements.
+        m2: Sum of the squares of their distances from the mean.
+        min: Least element.
+        max: Greatest element.
+        nonfinite: Elements that are NaN or infinite; -1 where only `min` and `max` can tell.
+        sampled: Elements looked at for `nonzero`.
+        nonzero: Elements of the sample that are not 0.
+    """
+
+    size: int
+    total: Number
+    m2: Number
+    min: Number
+    max: Number
+    nonfinite: int = -1
+    sampled: int = 0
+    nonzero: Number = 0.0
+
+    def divided(self, scale: Number) -> Row:
+        """The sums of the tensor divided by a positive `scale` (of an AMP loss)."""
+        return self._replace(
+            total=self.total / scale,
+            m2=self.m2 / scale / scale,
+            min=self.min / scale,
+            max=self.max / scale,
+        )
+
+    def repeated(self, times: int) -> Row:
+        """The sums of the tensor so many times over."""
+        return self._replace(
+            size=self.size * times,
+            total=self.total * times,
+            m2=self.m2 * times,
+            nonfinite=max(self.nonfinite * times, -1),
+        )
+
+    @property
+    def fields(self) -> tuple[Number, Number, Number, Number, Number]:
+        """What may still be on the device."""
+        return self.total, self.m2, self.min, self.max, self.nonzero
+
+    def stats(self, fields: tuple[float, float, float, float, float]) -> TensorStats:
+        """The statistics, once the fields are on the host."""
+        total, m2, low, high, nonzero = fields
+        finite = math.isfinite(low) and math.isfinite(high)
+        return TensorStats(
+            count=self.size,
+            mean=total / self.size if finite else math.nan,
+            m2=m2 if finite else math.nan,
+            min=low,
+            max=high,
+            nonfinite=self.nonfinite if self.nonfinite >= 0 else int(not finite),
+            sampled=self.sampled,
+            zeros=self.sampled - int(nonzero),
+        )
