@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import time
+from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from tempfile import TemporaryDirectory
 from traindx.errors import BadRunFileError
 from traindx.findings import Evidence, Finding, Severity, Verdict
 from traindx.records import Event, EventKind, Item, Point, Record, Scalar, Site, TensorStats, Vector
+from traindx.run import Run
 from traindx.store.reader import read
 from traindx.store.recovery import has_journal, journal_of
 from traindx.store.writer import Writer
@@ -216,21 +218,38 @@ def print_costs(name: str, items: list[Item]) -> None:
     """Rate and size of writing and reading items of one kind, in batches of 1000."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "run.traindx"
-        began = time.perf_counter()
+        began = time.process_time()
         writer = Writer(path)
         for start in range(0, len(items), 1000):
             writer.write(items[start : start + 1000])
         writer.close()
-        wrote = time.perf_counter() - began
+        wrote = time.process_time() - began
         assert writer.complete
-        began = time.perf_counter()
-        assert len(read(path)[0]) == len(items)
-        took = time.perf_counter() - began
-        size = path.stat().st_size / len(items)
+        began = time.process_time()
+        run = Run.load(path)
+        took = time.process_time() - began
+        size = path.stat().st_size
         print(
-            f"{len(items):,} {name}: {size:.1f} bytes each, written at {len(items) / wrote:,.0f}/s "
-            f"(of which commits {writer.seconds / wrote:.0%}), read at {len(items) / took:,.0f}/s"
+            f"{len(items):,} {name}: {size / 1e6:.1f} MB, {size / len(items):.1f} bytes each, "
+            f"written at {len(items) / wrote:,.0f}/s (of which commits {writer.seconds / wrote:.0%}"
+            f"), read in {took:.2f} s ({len(items) / took:,.0f}/s), {run.measured_steps:,} steps "
+            "measured"
         )
+
+
+def training(steps: int, every: int | None) -> Iterator[Item]:
+    """A loss at every step, and 20 layers at every N-th, or ever more rarely as by default."""
+    rng = random.Random(0)
+    for step in range(steps):
+        yield Scalar(step, "loss", single(1 / (step + 1) + rng.random()), Site("net"))
+        # The interval doubles with every 1,024 measured steps, from 32 on.
+        if step < 10 or step % (every or 32 << max(0, (step // 32_768 + 1).bit_length() - 1)) == 0:
+            yield from items_of(step)
+
+
+def single(value: float) -> float:
+    """What a loss of single precision is."""
+    return array("f", [value])[0]
 
 
 def main() -> None:
@@ -248,6 +267,8 @@ def main() -> None:
     print_costs("scalars", [*scalars])
     steps = chain.from_iterable(map(items_of, range(5000)))
     print_costs("records", [item for item in steps if isinstance(item, Record)])
+    print_costs("items of 1,000,000 steps", [*training(10**6, None)])
+    print_costs("items of 20,000 steps, every one measured", [*training(20_000, 1)])
     print("\nCommitting without pause:")
     print_kills(list(kills(options.kills, options.seed)))
     print("\nCommitting once a second, as by default:")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -306,3 +309,89 @@ def test_a_loaded_run_answers_as_the_one_that_grew(tmp_path: Path) -> None:
         assert pairs[0] == pairs[1]
     assert (loaded.header, loaded.steps, loaded.measured_steps) == (grown.header, 5, 5)
     assert (loaded.verdict, loaded.path) == (verdict, tmp_path / "run.traindx")
+
+
+# -- Run: many steps -----------------------------------------------------------------------------
+
+
+def long_stream(start: int, stop: int, every: int = 8) -> Iterator[Item]:
+    """A loss at every step, and some steps measured, after which there is an evaluation."""
+    for step in range(start, stop):
+        yield Scalar(step, "loss", 1.0 / (step + 1), Site("net"))
+        if step % every == 0:
+            yield gradient(step, [1.0, step])
+            yield Scalar(step, "update.ratio", 1.0 / (step + 1), WEIGHT)
+            yield Event(step, EventKind.MEASURED)
+            yield Event(step, EventKind.EVALUATION, Site("net"), {"training": False})
+
+
+def held_after(run: Run, steps: range) -> int:
+    """Bytes that more is held after these steps, with what rules and reports ask for."""
+    before, _ = tracemalloc.get_traced_memory()
+    for item in long_stream(steps.start, steps.stop, steps.step):
+        run.add(item)
+    for quantity in ("grad.rms", "grad.max", "update.ratio", "loss"):
+        assert run.series(quantity)
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0] - before
+
+
+def check_memory(first: range, later: range) -> Run:
+    run = Run()
+    tracemalloc.start()
+    try:
+        assert held_after(run, first) < 2 * 2**20
+        assert held_after(run, later) < 2**18
+    finally:
+        tracemalloc.stop()
+    return run
+
+
+def test_the_memory_of_a_run_does_not_grow_with_its_steps() -> None:
+    run = check_memory(range(0, 6000, 2), range(6000, 16_000, 2))
+    assert (run.steps, run.measured_steps) == (16_000, 8000)
+
+
+@pytest.mark.slow
+def test_the_memory_after_a_hundred_thousand_steps_is_that_after_ten_thousand() -> None:
+    check_memory(range(0, 10_000, 1), range(10_000, 100_000, 1))
+
+
+def test_asking_for_what_follows_from_statistics_now_or_later_is_the_same() -> None:
+    often, once = Run(), Run()
+    for item in long_stream(0, 10_000, every=2):
+        often.add(item)
+        once.add(item)
+        if isinstance(item, Record):
+            often.add(item)  # a second micro-batch
+            if item.step % 64 == 0:
+                often.at("grad.rms", WEIGHT)
+                often.series("grad.min")
+            once.add(item)
+    for quantity in ("grad.rms", "grad.min", "grad.count"):
+        one, other = often.at(quantity, WEIGHT), once.at(quantity, WEIGHT)
+        assert one is not None
+        assert other is not None
+        assert list(one) == list(other)
+        assert (one.count, one.unchanged_since) == (other.count, other.unchanged_since)
+        assert one.last_finite == other.last_finite == 9998
+        assert one.count == 5000
+
+
+@pytest.mark.parametrize("portion", [7, 300, 10**6])
+def test_a_long_run_loads_as_it_grew(tmp_path: Path, portion: int) -> None:
+    items = [*long_stream(0, 20_000 if portion > 7 else 800)]
+    items += [Scalar(40_000 + i, "loss", math.nan, Site("net")) for i in range(50)]
+    writer = Writer(tmp_path / "run.traindx", interval=0)
+    for start in range(0, len(items), portion):
+        writer.write(items[start : start + portion])
+    writer.close()
+    grown, loaded = Run(items), Run.load(tmp_path / "run.traindx")
+    for quantity in ("loss", "update.ratio", "grad.rms", "grad.nonfinite"):
+        one, other = grown.series(quantity), loaded.series(quantity)
+        assert repr([list(s) for s in one]) == repr([list(s) for s in other])
+        assert [s.last_finite for s in one] == [s.last_finite for s in other]
+        assert [s.count for s in one] == [s.count for s in other]
+    for kind in EventKind:
+        assert grown.events(kind) == loaded.events(kind)
+        assert grown.num_events(kind) == loaded.num_events(kind)

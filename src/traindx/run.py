@@ -1,19 +1,20 @@
 """`Run`: a training run as the items written of it, growing while it trains or loaded from a file.
 
-Rules, reports and users read this one type; none of them sees a tensor or a database.
+Rules, reports and users read this one type; none of them sees a tensor or a database. Its memory
+does not grow with the steps: what is long is thinned (`traindx.thinning`).
 """
 
 from __future__ import annotations
 
 import math
-from array import array
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from traindx.columns import Columns
+from traindx.derived import bring_up_to_date, following
 from traindx.errors import UsageError
+from traindx.events import Events
 from traindx.facts import Json, LossFacts, ModelFacts, OptimizerFacts
 from traindx.findings import Verdict
 from traindx.messages import say
@@ -31,120 +32,20 @@ from traindx.records import (
     TensorStats,
     Vector,
 )
+from traindx.series import Series
+from traindx.thinning import Pins
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from traindx.store.stretch import Stretch
 
-class Series:
-    """One quantity at one site over the steps it was measured at."""
-
-    __slots__ = ("_steps", "_stretch", "_values", "additions", "quantity", "site")
-
-    def __init__(self, quantity: str, site: Site) -> None:
-        self.quantity = quantity
-        self.site = site
-        self._steps = array("q")
-        self._values = array("d")
-        self.additions = 0  # to the statistics that it follows from, as far as they are in it
-        self._stretch = 0  # where the equal values at the end begin, kept so that asking is free
-
-    def append(self, step: int, value: float) -> None:
-        """Add one measurement; steps never go back."""
-        if self._values and value != self._values[-1]:
-            self._stretch = len(self._values)
-        self._steps.append(step)
-        self._values.append(value)
-
-    def replace_last(self, value: float) -> None:
-        """Put `value` in the place of the last one."""
-        if value == self._values[-1]:
-            return
-        self._values[-1] = value
-        self._stretch = len(self._values) - 1
-        while self._stretch and self._values[self._stretch - 1] == value:
-            self._stretch -= 1
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __iter__(self) -> Iterator[tuple[int, float]]:
-        return iter(zip(self._steps, self._values, strict=True))
-
-    @property
-    def steps(self) -> NDArray[np.int64]:
-        """The steps, as an array."""
-        import numpy as np
-
-        return np.array(self._steps, dtype=np.int64)
-
-    @property
-    def values(self) -> NDArray[np.float64]:
-        """The values, as an array."""
-        import numpy as np
-
-        return np.array(self._values, dtype=np.float64)
-
-    @property
-    def first(self) -> float:
-        """The first value."""
-        return self._values[0]
-
-    @property
-    def last(self) -> float:
-        """The last value."""
-        return self._values[-1]
-
-    @property
-    def first_step(self) -> int:
-        """The first step measured."""
-        return self._steps[0]
-
-    @property
-    def step(self) -> int:
-        """The last step measured."""
-        return self._steps[-1]
-
-    def tail(self, size: int) -> Sequence[float]:
-        """The last `size` values, fewer if there are fewer."""
-        return self._values[-size:] if size else ()
-
-    def before_last(self, size: int) -> Sequence[float]:
-        """The `size` values before the last one, fewer if there are fewer."""
-        end = max(len(self._values) - 1, 0)
-        return self._values[max(0, end - size) : end]
-
-    def before(self, step: int, size: int) -> Sequence[float]:
-        """The last `size` values measured before `step`, fewer if there are fewer."""
-        end = bisect_left(self._steps, step)
-        return self._values[max(0, end - size) : end]
-
-    def step_before(self, step: int) -> int | None:
-        """The last step measured before `step`, None if there is none."""
-        i = bisect_left(self._steps, step)
-        return self._steps[i - 1] if i else None
-
-    @property
-    def unchanged_since(self) -> int:
-        """The first of the steps up to the last one that all have the last one's value."""
-        return self._steps[self._stretch]
-
-    @property
-    def last_finite(self) -> int:
-        """The last step with a finite value, one before the first if there is none."""
-        import numpy as np
-
-        finite = np.isfinite(np.frombuffer(self._values))
-        back = int(finite[::-1].argmax())
-        return self._steps[-1 - back] if finite.any() else self._steps[0] - 1
-
-    def at(self, step: int) -> float | None:
-        """The value at exactly this step, None if it was not measured there."""
-        if self._steps and self._steps[-1] == step:  # what is asked most, while a run goes on
-            return self._values[-1]
-        i = bisect_left(self._steps, step)
-        return self._values[i] if i < len(self) and self._steps[i] == step else None
+_BEFORE_TROUBLE = 16
+_BEFORE_EVALUATION = 64
+"""Measured steps that rules look back to from a moment in the past."""
+_TELLING = ("loss", "param.rms")
+"""Quantities that end well or not: where one stops being finite, what was before must stay."""
 
 
 class Run(Plots):
@@ -167,7 +68,8 @@ class Run(Plots):
         self.verdict: Verdict | None = None
         self.step = -1
         self._header: dict[str, Json] = {}
-        self._events: dict[EventKind, list[Event]] = {}
+        self._pins = Pins()
+        self._events = Events(self._pins)
         self._series: dict[str, dict[Site, Series]] = {}
         self._derived: dict[str, dict[Site, Series]] = {}
         self._vectors: dict[str, dict[Site, list[Vector]]] = {}
@@ -186,9 +88,11 @@ class Run(Plots):
         """
         from traindx.store import reader
 
-        items, verdict = reader.read(Path(path))
-        run = cls(items, path=Path(path))
-        run.verdict = verdict
+        run = cls(path=Path(path))
+        for stretch in (stored := reader.Stored(Path(path))):
+            for _ in run.replay(stretch):
+                pass
+        run.verdict = stored.verdict
         return run
 
     # -- writing ---------------------------------------------------------------------------------
@@ -199,7 +103,7 @@ class Run(Plots):
             case Record():
                 self._add_record(item)
             case Scalar():
-                self._add_scalar(item)
+                self.add_number(item.quantity, item.site, item.step, item.value)
             case Vector():
                 self._vectors.setdefault(item.quantity, {}).setdefault(item.site, []).append(item)
             case Event():
@@ -209,28 +113,76 @@ class Run(Plots):
 
     def _add_record(self, record: Record) -> None:
         """Several records of one place in one step (micro-batches) merge into one."""
-        sites = self._stats.setdefault(record.point, {})
-        columns = sites.get(record.site)
-        if columns is None:
-            columns = sites[record.site] = Columns()
+        columns = self._columns_of(record.point, record.site)
+        was_broken = columns.is_broken
         columns.add(record.step, record.stats)
-        self._additions[record.point] = self._additions.get(record.point, 0) + 1
+        if columns.is_broken and not was_broken:
+            self._breaks(record.step)
 
-    def _add_scalar(self, scalar: Scalar) -> None:
-        sites = self._series.setdefault(scalar.quantity, {})
-        series = sites.get(scalar.site)
+    def add_row(self, point: Point, site: Site, step: int, row: Sequence[float]) -> None:
+        """Take a record as the numbers of `columns.FIELDS`."""
+        columns = self._columns_of(point, site)
+        was_broken = columns.is_broken
+        columns.add_row(step, row)
+        if columns.is_broken and not was_broken:
+            self._breaks(step)
+
+    def _columns_of(self, point: Point, site: Site) -> Columns:
+        sites = self._stats.setdefault(point, {})
+        columns = sites.get(site)
+        if columns is None:
+            columns = sites[site] = Columns(self._pins)
+        self._additions[point] = self._additions.get(point, 0) + 1
+        return columns
+
+    def add_number(self, quantity: str, site: Site, step: int, value: float) -> None:
+        """Take a scalar."""
+        series = self._series_of(quantity, site)
+        was_finite = not len(series) or series.last_finite == series.step
+        if quantity in _TELLING and was_finite and not math.isfinite(value):
+            self._breaks(step)
+        series.append(step, value)
+        if quantity == "loss":  # written for every step, once the step is complete
+            self.step = max(self.step, step)
+
+    def add_numbers(
+        self, quantity: str, site: Site, steps: NDArray[np.int64], values: NDArray[np.float64]
+    ) -> None:
+        """Take many scalars of one place."""
+        import numpy as np
+
+        if quantity in _TELLING and not np.isfinite(values).all():
+            for step, value in zip(steps.tolist(), values.tolist(), strict=True):
+                self.add_number(quantity, site, step, value)
+            return
+        self._series_of(quantity, site).extend(steps, values)
+        if quantity == "loss":
+            self.step = max(self.step, int(steps[-1]))
+
+    def _series_of(self, quantity: str, site: Site) -> Series:
+        sites = self._series.setdefault(quantity, {})
+        series = sites.get(site)
         if series is None:
-            series = sites[scalar.site] = Series(scalar.quantity, scalar.site)
-        series.append(scalar.step, scalar.value)
-        if scalar.quantity == "loss":  # written for every step, once the step is complete
-            self.step = max(self.step, scalar.step)
+            series = sites[site] = Series(quantity, site, self._pins)
+        return series
+
+    def _breaks(self, step: int) -> None:
+        """Something that was finite is so no more: what led there is kept in all series."""
+        measured = self._events.last_steps(EventKind.MEASURED, _BEFORE_TROUBLE)
+        moment = (*measured, step - 1, step)
+        if "first trouble" not in self._pins:
+            self._pins.pin("first trouble", moment)
+        self._pins.pin("last trouble", moment)
 
     def _add_event(self, event: Event) -> None:
-        self._events.setdefault(event.kind, []).append(event)
+        self._events.add(event)
         if event.kind in (EventKind.STARTED, EventKind.ENDED):
             self._header.update(event.detail)
         elif event.kind is EventKind.MEASURED:
             self.step = max(self.step, event.step)
+        elif event.kind is EventKind.EVALUATION and not event.detail.get("training"):
+            measured = self._events.last_steps(EventKind.MEASURED, _BEFORE_EVALUATION)
+            self._pins.pin(f"evaluation of {event.site.model}", measured)
 
     def _describe(self, description: Description) -> None:
         match description.facts:
@@ -240,6 +192,23 @@ class Run(Plots):
                 self.optimizers[facts.name] = facts
             case LossFacts() as facts:
                 self.losses[facts.models] = facts
+
+    def replay(self, stretch: Stretch) -> Iterator[Event]:
+        """Take what was read of a file; say of each measured step when it is complete.
+
+        The run then holds what it held when that step was over, while it was recorded.
+        """
+        from traindx.store.stretch import feeds
+
+        fed = feeds(stretch, self.add_number, self.add_numbers, self.add_row)
+        for item in stretch.others:
+            if isinstance(item, Event) and item.kind is EventKind.MEASURED:
+                fed.up_to_next_mark()
+                self.add(item)
+                yield item
+            else:
+                self.add(item)
+        fed.to_the_end()
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -253,9 +222,14 @@ class Run(Plots):
         return self._header
 
     @property
+    def is_preflight(self) -> bool:
+        """Whether it is of probes before training, and of no step."""
+        return self._header.get("kind") == "preflight"
+
+    @property
     def ended(self) -> bool:
         """Whether its end was written; False for a run that is going on or was killed."""
-        return EventKind.ENDED in self._events
+        return self._events.count(EventKind.ENDED) > 0
 
     @property
     def steps(self) -> int:
@@ -266,11 +240,19 @@ class Run(Plots):
     @property
     def measured_steps(self) -> int:
         """Steps at which tensors were measured."""
-        return len(self.events(EventKind.MEASURED))
+        return self._events.count(EventKind.MEASURED)
 
     def events(self, kind: EventKind) -> Sequence[Event]:
-        """The events of one kind, in order."""
-        return self._events.get(kind, ())
+        """The events of one kind, in order; of very many, the first, the last and some between."""
+        return self._events.of(kind)
+
+    def num_events(self, kind: EventKind) -> int:
+        """How many events of one kind there were."""
+        return self._events.count(kind)
+
+    def amp_skipped(self, steps: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """At which of some steps a GradScaler skipped the optimizer's."""
+        return self._events.skipped.has(steps)
 
     def series(
         self, quantity: str, *, model: str | None = None, fqn: str | None = None
@@ -326,17 +308,9 @@ class Run(Plots):
             return None
         sites = self._derived.setdefault(known.name, {})
         series = sites.get(site)
-        if series is None:
-            series = sites[site] = Series(known.name, site)
-        behind = measured.additions - series.additions
-        if not behind:
-            return series
-        if len(series) and behind > len(measured) - len(series):
-            # The newest has merged with another micro-batch since it was derived.
-            series.replace_last(known.derive(measured[len(series) - 1]))
-        for i in range(len(series), len(measured)):
-            series.append(measured.steps[i], known.derive(measured[i]))
-        series.additions = measured.additions
+        if series is None or series.thinnings != measured.thinnings:
+            series = sites[site] = following(known, site, measured, series)
+        bring_up_to_date(series, known, measured)
         return series
 
     def sites_of(self, point: Point) -> list[Site]:

@@ -30,8 +30,8 @@ db = sqlite3.connect(sys.argv[1], isolation_level=None)
 db.execute("PRAGMA journal_mode = TRUNCATE")
 db.execute("PRAGMA cache_size = 2")  # pages are written to the file before the commit
 db.execute("BEGIN IMMEDIATE")
-rows = ((3001 + i, 3001 + i, 1, 0.5) for i in range(20_000))
-db.executemany("INSERT INTO scalars VALUES (?, ?, ?, ?)", rows)
+rows = ((1000 + i, 1000, 0, 3001 + i, b"", b"", b"0" * 40) for i in range(20_000))
+db.executemany("INSERT INTO scalars VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 db.execute("UPDATE stored SET items = items + 20000")
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -65,8 +65,9 @@ def items(start: int, stop: int) -> list[Item]:
 def with_hot_journal(folder: Path) -> tuple[Path, list[Item]]:
     path = folder / "run.traindx"
     stored = items(0, 3000)
-    writer = Writer(path)
-    writer.write(stored)
+    writer = Writer(path, interval=0)
+    for start in range(0, 3000, 10):  # a row each, so that the table has several pages
+        writer.write(stored[start : start + 10])
     writer.close()
     before = path.read_bytes()
     killed = subprocess.run([sys.executable, "-c", KILLED_IN_A_TRANSACTION, path], check=False)

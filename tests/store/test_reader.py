@@ -38,8 +38,8 @@ ITEMS = [
         item
         for step in range(400)
         for item in (
-            Record(step, Site("net", "w"), Point.GRAD, TensorStats(9, 0.5, 2.0, -1.0, 3.0)),
             Scalar(step, "loss", 1 / (step + 1), Site("net")),
+            Record(step, Site("net", "w"), Point.GRAD, TensorStats(9, 0.5, 2.0, -1.0, 3.0)),
             Vector(step, "norm.batch_mean", Site("net", "bn"), (0.5, step / 7)),
             Event(step, EventKind.MEASURED),
         )
@@ -148,7 +148,7 @@ def test_a_newer_schema_names_both_versions(path: Path) -> None:
     edit(path, "PRAGMA user_version = 7")
     text = message(path)
     assert "has run file schema 7, and traindx 0" in text
-    assert "reads up to 2. Update it: `pip install --upgrade traindx`." in text
+    assert "reads up to 3. Update it: `pip install --upgrade traindx`." in text
 
 
 def test_write_ahead_logging_says_how_to_switch_back(path: Path) -> None:
@@ -196,12 +196,22 @@ def test_a_page_of_noise_is_found(path: Path) -> None:
 @pytest.mark.parametrize(
     ("statement", "reason"),
     [
-        ("UPDATE scalars SET value = 'high'", "expected a number, found 'high'"),
-        ("UPDATE scalars SET value = x'00'", "expected a number"),
-        ("UPDATE scalars SET step = 1.5", "expected an integer, found 1.5"),
-        ("UPDATE scalars SET place = 999", "a row names the missing place 999"),
-        ("UPDATE records SET count = -1", "expected a count, found -1"),
-        ("UPDATE records SET zeros = 'none'", "expected a count, found 'none'"),
+        ("UPDATE scalars SET \"values\" = 'high'", "expected the bytes of 400 numbers"),
+        ("UPDATE scalars SET \"values\" = x'00'", "expected the bytes of 400 numbers"),
+        ('UPDATE scalars SET "values" = zeroblob(3201)', "expected the bytes of 400 numbers"),
+        ("UPDATE scalars SET first_step = 1.5", "expected an integer, found 1.5"),
+        ("UPDATE scalars SET steps = x''", "expected the bytes of 400 numbers"),
+        ("UPDATE scalars SET places = zeroblob(400)", "a row names the missing place 0"),
+        ("UPDATE scalars SET places = zeroblob(0)", "a row names the missing place 0"),
+        ("UPDATE scalars SET batch = 'x'", "expected an integer, found 'x'"),
+        ("UPDATE scalars SET count = 399", "expected the bytes of 399 numbers"),
+        ("UPDATE scalars SET count = -1", "expected at most 65,536 numbers, found -1"),
+        ("UPDATE scalars SET count = 1000000000000", "expected at most 65,536 numbers"),
+        ("UPDATE scalars SET count = 65536", "expected the bytes of 65536 numbers"),
+        ("UPDATE records SET counts = CAST(zeroblob(3199) || x'80' AS BLOB)", "beyond all counts"),
+        ("UPDATE records SET zeros = 'none'", "expected the bytes of 400 numbers"),
+        ("UPDATE records SET mean = x''", "expected the bytes of 400 numbers"),
+        ("INSERT INTO events VALUES (9999, -5, 0, 1, '{}')", "its commits are out of order"),
         ("UPDATE places SET what = 5 WHERE what = 'grad'", "'5' is not a valid Point"),
         ("UPDATE places SET what = 'x' WHERE what = 'started'", "'x' is not a valid EventKind"),
         ("UPDATE places SET fqn = x'ff'", "expected a text"),
@@ -224,13 +234,13 @@ def test_a_page_of_noise_is_found(path: Path) -> None:
         ("UPDATE vectors SET numbers = 'sixteen letters.'", "expected the bytes of 2 numbers"),
         ("UPDATE vectors SET numbers = 7", "expected the bytes of 2 numbers"),
         ("UPDATE vectors SET step = 'last'", "expected an integer, found 'last'"),
-        ("DELETE FROM vectors WHERE id > 500", "not as many as were stored"),
-        ("DELETE FROM scalars WHERE id > 500", "not as many as were stored"),
+        ("DELETE FROM vectors WHERE id > 100", "not as many as were stored"),
+        ("DELETE FROM scalars", "not as many as were stored"),
         ("DELETE FROM stored", "not as many as were stored"),
         ("INSERT INTO stored VALUES (1)", "not as many as were stored"),
-        ("DROP TABLE verdict", "its tables are not those of schema 2"),
-        ("DROP TABLE vectors", "its tables are not those of schema 2"),
-        ("ALTER TABLE scalars ADD COLUMN x", "its tables are not those of schema 2"),
+        ("DROP TABLE verdict", "its tables are not those of schema 3"),
+        ("DROP TABLE vectors", "its tables are not those of schema 3"),
+        ("ALTER TABLE scalars ADD COLUMN x", "its tables are not those of schema 3"),
     ],
 )
 def test_a_value_that_does_not_belong_is_damage(path: Path, statement: str, reason: str) -> None:
@@ -245,16 +255,16 @@ def test_a_view_that_never_ends_is_not_taken_for_a_table(path: Path) -> None:
     edit(
         path,
         "DROP TABLE scalars",
-        f"CREATE VIEW scalars AS {endless} SELECT i AS id, i AS step, 1 AS place, 0.0 FROM n",
+        f"CREATE VIEW scalars AS {endless} SELECT i AS id, i AS batch, 1, i, 0, 0, 0 FROM n",
     )
-    assert "its tables are not those of schema 2" in message(path)
+    assert "its tables are not those of schema 3" in message(path)
 
 
 def test_an_index_or_a_view_of_the_users_own_does_no_harm(path: Path) -> None:
     edit(
         path,
-        "CREATE INDEX by_place ON scalars (place, step)",
-        "CREATE VIEW losses AS SELECT step, value FROM scalars",
+        "CREATE INDEX by_place ON vectors (place, step)",
+        "CREATE VIEW marks AS SELECT step FROM events",
     )
     assert read(path)[0] == ITEMS
 

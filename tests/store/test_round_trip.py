@@ -49,8 +49,7 @@ from traindx.store.writer import Writer
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 COUNTS = st.integers(0, 2**63 - 1)
-# SQLite keeps whole numbers as integers, which have no negative zero.
-REALS = st.floats().map(lambda value: value + 0.0)
+REALS = st.floats()
 TEXTS = st.text(st.characters(), max_size=12) | st.sampled_from(["'; DROP TABLE scalars; --", "\0"])
 SITES = st.builds(Site, TEXTS, TEXTS)
 JSON = st.recursive(
@@ -186,16 +185,25 @@ def test_items_come_back_in_the_order_a_rule_engine_takes(items: list[Item]) -> 
             assert is_marker(after, EventKind.MEASURED)
 
 
+KINDS = (Event, Description, Scalar, Record, Vector)
+
+
+def kind_of(item: Item) -> int:
+    return KINDS.index(type(item))
+
+
 @settings(max_examples=40)
 @given(st.lists(st.lists(ITEMS, max_size=8), max_size=5))
-def test_items_written_in_order_come_back_in_exactly_that_order(steps: list[list[Item]]) -> None:
+def test_items_of_a_kind_come_back_in_exactly_the_order_they_were_written_in(
+    steps: list[list[Item]],
+) -> None:
     special = (EventKind.STARTED, EventKind.ENDED, EventKind.MEASURED)
     items: list[Item] = [Event(0, EventKind.STARTED)]
     for step, of_step in enumerate(steps):
         plain = [
             item for item in of_step if not isinstance(item, Event) or item.kind not in special
         ]
-        items += [replace(item, step=step) for item in plain]
+        items += sorted((replace(item, step=step) for item in plain), key=kind_of)
         items.append(Event(step, EventKind.MEASURED))
     items.append(Event(len(steps), EventKind.ENDED))
     found, _ = there_and_back(items)
@@ -214,12 +222,31 @@ def test_half_a_surrogate_pair_in_a_name_comes_back() -> None:
     assert there_and_back(items)[0] == items
 
 
-def test_nan_is_stored_as_null_so_that_sql_averages_leave_it_out(tmp_path: Path) -> None:
-    writer = Writer(tmp_path / "run.traindx")
-    writer.write([Scalar(step, "loss", value) for step, value in enumerate((1.0, math.nan, 3.0))])
+def stored_scalars(folder: Path, items: Sequence[Item]) -> list[tuple[int, ...]]:
+    """Count, and bytes of steps, places and values, of each row of scalars."""
+    writer = Writer(folder / "run.traindx")
+    writer.write(items)
     writer.close()
-    with closing(sqlite3.connect(tmp_path / "run.traindx")) as db:
-        assert db.execute("SELECT avg(value), count(*) FROM scalars").fetchone() == (2.0, 3)
+    columns = 'count, length(steps), length(places), length("values")'
+    with closing(sqlite3.connect(folder / "run.traindx")) as db:
+        return db.execute(f"SELECT {columns} FROM scalars").fetchall()
+
+
+def test_a_commit_of_many_losses_is_one_row_of_a_few_bytes_each(tmp_path: Path) -> None:
+    losses = [Scalar(7000 + step, "loss", 1 / 2**step) for step in range(100)]
+    assert stored_scalars(tmp_path, losses) == [(100, 100, 100, 400)]
+
+
+def test_more_items_than_a_row_holds_are_several_rows(tmp_path: Path) -> None:
+    losses = [Scalar(step, "loss", step / 3) for step in range(70_000)]
+    rows = stored_scalars(tmp_path, losses)
+    assert [row[0] for row in rows] == [65_536, 70_000 - 65_536]
+    assert read(tmp_path / "run.traindx")[0] == losses
+
+
+def test_steps_as_far_apart_as_can_be_come_back() -> None:
+    items = [Scalar(step, "loss", 1.0) for step in (-(2**63), -1, 0, 2**63 - 1)]
+    assert there_and_back(items)[0] == items
 
 
 def stored_vector(folder: Path, values: tuple[float, ...]) -> tuple[int, int]:
@@ -242,11 +269,11 @@ def test_numbers_that_do_not_fit_four_bytes_take_eight(tmp_path: Path) -> None:
 def test_a_vector_keeps_its_place_among_the_items() -> None:
     place = Site("net", "bn")
     items: list[Item] = [
-        Scalar(0, "loss", 1.0, Site("net")),
-        Vector(0, "norm.batch_mean", place, (1.0, 2.0)),
-        Record(0, place, Point.INPUT, TensorStats(1, 0.0, 0.0, 0.0, 0.0)),
-        Vector(0, "norm.batch_var", place, ()),
         Event(0, EventKind.ORIGIN, place, {"phase": "forward", "index": [0, 3]}),
+        Scalar(0, "loss", 1.0, Site("net")),
+        Record(0, place, Point.INPUT, TensorStats(1, 0.0, 0.0, 0.0, 0.0)),
+        Vector(0, "norm.batch_mean", place, (1.0, 2.0)),
+        Vector(0, "norm.batch_var", place, ()),
         Event(0, EventKind.MEASURED),
     ]
     assert there_and_back(items)[0] == items

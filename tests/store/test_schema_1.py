@@ -1,4 +1,4 @@
-"""Files of the first schema, which had no table of vectors, are read as they always were."""
+"""Files of the first two schemas, which had a row an item, are read as they always were."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 
 from traindx.errors import BadRunFileError
 from traindx.findings import NotEvaluated, Verdict
-from traindx.records import Event, EventKind, Point, Record, Scalar, Site, TensorStats
+from traindx.records import Event, EventKind, Point, Record, Scalar, Site, TensorStats, Vector
+from traindx.run import Run
 from traindx.store.reader import read
 
 SCHEMA_1 = """
@@ -91,6 +92,49 @@ def test_a_file_of_the_first_schema_is_read(path: Path) -> None:
         ],
         Verdict(not_evaluated=(NotEvaluated("G005", "needs preflight"),)),
     )
+
+
+SCHEMA_2 = """
+PRAGMA user_version = 2;
+CREATE TABLE vectors (
+  id INTEGER PRIMARY KEY,
+  step INTEGER NOT NULL,
+  place INTEGER NOT NULL,
+  count INTEGER NOT NULL,
+  numbers BLOB NOT NULL -- little-endian, of 4 or 8 bytes each
+);
+INSERT INTO places VALUES (5, 'net', 'bn', 'norm.batch_mean');
+INSERT INTO vectors VALUES (5, 0, 5, 2, x'0000003f0000803f');
+UPDATE stored SET items = 5;
+"""
+
+
+def test_a_file_of_the_second_schema_is_read(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(SCHEMA_2)
+    items, _ = read(path)
+    assert items[-1] == Event(0, EventKind.MEASURED)
+    assert Vector(0, "norm.batch_mean", Site("net", "bn"), (0.5, 1.0)) in items
+    run = Run.load(path)
+    assert (run.header, run.measured_steps, run.step) == ({"id": "r1"}, 1, 0)
+    assert [list(series) for series in run.series("grad.max")] == [[(0, 3.0)]]
+
+
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        ("UPDATE scalars SET value = 'high'", "expected a number, found 'high'"),
+        ("UPDATE scalars SET step = 1.5", "expected an integer, found 1.5"),
+        ("UPDATE scalars SET place = 999", "a row names the missing place 999"),
+        ("UPDATE records SET count = -1", "expected a count, found -1"),
+        ("DELETE FROM scalars", "not as many as were stored"),
+    ],
+)
+def test_damage_of_an_old_file_is_told(path: Path, statement: str, reason: str) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(statement)
+    with pytest.raises(BadRunFileError, match=reason):
+        read(path)
 
 
 def test_a_table_of_somebody_elses_is_not_taken_for_vectors(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from zlib import crc32
 
@@ -13,10 +14,12 @@ from traindx.messages import Message, listed, say
 from traindx.records import Item
 from traindx.store import schema
 from traindx.store.codec import MalformedError
-from traindx.store.items import read_items
 from traindx.store.nouns import VERDICT
 from traindx.store.place import FOLDER, run_files
 from traindx.store.recovery import has_journal, journal_of, opened
+from traindx.store.rows import read_items
+from traindx.store.stretch import Stretch, of_items, turn
+from traindx.store.stretches import read_stretches
 
 MAX_CHECKED_BYTES = 2**29
 """Larger files are not read twice: their damage shows when the rows are read."""
@@ -34,30 +37,62 @@ _KNOWN_STARTS = {
 }
 
 
-def read(path: Path) -> tuple[list[Item], Verdict | None]:
-    """The items of a run in the order in which a rule engine takes them, and what was said of it.
+class Stored:
+    """A run file, which is read while one goes through its stretches.
 
     The file may still be growing, or its writer may have been killed; it is not changed.
+
+    Attributes:
+        path: The file.
+        verdict: What was said of the run, known once reading has begun; None if nothing was.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.verdict: Verdict | None = None
+
+    def __iter__(self) -> Iterator[Stretch]:
+        """The run, stretch by stretch.
+
+        Raises:
+            BadRunFileError: It is missing, damaged, foreign, or of an unknown schema.
+        """
+        path = self.path
+        try:
+            file = path.resolve()  # the journal lies beside the file itself, not a link to it
+            _check_header(path, file)
+            with opened(file) as db:
+                version = _schema(path, db)
+                _check_pages(file, db)
+                self.verdict = _verdict(db)
+                yield from _stretches(db, version)
+        except BadRunFileError:
+            raise
+        except (sqlite3.Error, MalformedError) as error:
+            raise BadRunFileError(_refusal(path, error)) from error
+        except (OSError, RuntimeError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise BadRunFileError(
+                say("Cannot read `{path}`: {reason}.", path=path, reason=reason)
+            ) from error
+
+
+def _stretches(db: sqlite3.Connection, version: int) -> Iterator[Stretch]:
+    if version >= 3:
+        yield from read_stretches(db)
+    else:
+        yield of_items(read_items(db, version))
+
+
+def read(path: Path) -> tuple[list[Item], Verdict | None]:
+    """The items of a run in the order in which a rule engine takes them, and what was said of it.
 
     Raises:
         BadRunFileError: It is missing, damaged, foreign, or of an unknown schema.
     """
-    try:
-        file = path.resolve()  # the journal lies beside the file itself, not beside a link to it
-        _check_header(path, file)
-        with opened(file) as db:
-            version = _schema(path, db)
-            _check_pages(file, db)
-            return read_items(db, version), _verdict(db)
-    except BadRunFileError:
-        raise
-    except (sqlite3.Error, MalformedError) as error:
-        raise BadRunFileError(_refusal(path, error)) from error
-    except (OSError, RuntimeError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise BadRunFileError(
-            say("Cannot read `{path}`: {reason}.", path=path, reason=reason)
-        ) from error
+    stored = Stored(path)
+    items = [item for stretch in stored for item in stretch.items()]
+    return sorted(items, key=turn), stored.verdict
 
 
 # -- before SQLite opens it ----------------------------------------------------------------------

@@ -1,17 +1,25 @@
-"""Items on their way into a run file, as rows."""
+"""Items on their way into a run file."""
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
+from array import array
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from traindx.records import Description, Event, EventKind, Item, Record, Scalar, Site, Vector
 from traindx.store.nouns import FACTS, OPTIONS, facts_kind
-from traindx.store.numbers import packed
-from traindx.store.schema import INSERTS
+from traindx.store.numbers import MOST, naturals_packed, packed, reals_packed, steps_packed
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Integers = NDArray[np.int64]
+    Reals = NDArray[np.float64]
 
 Row = tuple[Any, ...]
-"""Id, step, place and the rest, as in `schema.TABLES`."""
+"""The columns of a table, without id and batch."""
 
 
 class Place(NamedTuple):
@@ -21,50 +29,130 @@ class Place(NamedTuple):
     what: str
 
 
-class Waiting:
-    """Rows that are not in the file yet.
+class _Numbers:
+    """Items of one kind as plain numbers, a tenth of what rows take.
 
     Attributes:
-        tables: The rows by table.
+        steps: The step of each item.
+    """
+
+    def __init__(self, num_counts: int, num_reals: int) -> None:
+        self._num_counts = num_counts
+        self._num_reals = num_reals
+        self.clear()
+
+    def clear(self) -> None:
+        self.steps = array("q")
+        self._places = array("q")
+        self._counts = array("q")
+        self._reals = array("d")
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def add(self, step: int, place: int, counts: tuple[int, ...], reals: tuple[float, ...]) -> None:
+        """Take one item, whole or not at all: somebody may press Ctrl+C in between."""
+        try:
+            self._places.append(place)
+            self._counts.extend(counts)
+            self._reals.extend(reals)
+            self.steps.append(step)
+        except BaseException:
+            num = len(self.steps)
+            del self._places[num:]
+            del self._counts[num * self._num_counts :]
+            del self._reals[num * self._num_reals :]
+            raise
+
+    def drop(self, dropped: set[int]) -> None:
+        """Drop what is of these steps."""
+        steps, places, counts, reals = self._columns()
+        left = [i for i, step in enumerate(self.steps) if step not in dropped]
+        self.steps = array("q", steps[left].tobytes())
+        self._places = array("q", places[left].tobytes())
+        self._counts = array("q", counts[left].tobytes())
+        self._reals = array("d", reals[left].tobytes())
+
+    def _columns(self) -> tuple[Integers, Integers, Integers, Reals]:
+        """Steps [n], places [n], counts [n, num_counts] and numbers [n, num_reals]."""
+        import numpy as np
+
+        count = len(self.steps)
+        counts: Integers = np.array(self._counts, np.int64)
+        reals: Reals = np.array(self._reals, np.float64)
+        return (
+            np.array(self.steps, np.int64),
+            np.array(self._places, np.int64),
+            np.reshape(counts, (count, self._num_counts)),
+            np.reshape(reals, (count, self._num_reals)),
+        )
+
+    def rows(self) -> Iterator[Row]:
+        """As rows of a packed table."""
+        steps, places, counts, reals = self._columns()
+        for start in range(0, len(self), MOST):
+            part = slice(start, start + MOST)
+            yield _row(steps[part], places[part], counts[part], reals[part])
+
+
+def _row(steps: Integers, places: Integers, counts: Integers, reals: Reals) -> Row:
+    first = int(steps.min())
+    # Places are counted from 1, so that there are bytes for each of them.
+    head = len(steps), first, steps_packed(steps, first), naturals_packed(places)
+    naturals = [naturals_packed(counts[:, i]) for i in range(counts.shape[1])]
+    # The count of elements stands before the moments, the other counts behind them.
+    numbers = [reals_packed(reals[:, i]) for i in range(reals.shape[1])]
+    return (*head, *naturals[:1], *numbers, *naturals[1:])
+
+
+class Waiting:
+    """What is not in the file yet.
+
+    Attributes:
         last_step: Step of the last item taken.
     """
 
     def __init__(self) -> None:
-        self.tables: dict[str, list[Row]] = {table: [] for table in INSERTS}
         self.last_step = -1
+        self._scalars = _Numbers(0, 1)
+        self._records = _Numbers(4, 4)
+        self._rows: dict[str, list[Row]] = {
+            table: [] for table in ("vectors", "events", "descriptions")
+        }
         self._places: dict[Place, int] = {}
-        self._next = 1
+        self._known = 0
 
     def __len__(self) -> int:
         """Items waiting."""
-        return sum(len(rows) for table, rows in self.tables.items() if table != "places")
+        return len(self._scalars) + len(self._records) + sum(map(len, self._rows.values()))
 
     def add(self, item: Item) -> None:
         """Take one item."""
-        row: Row
+        step = int(item.step)
         match item:
             case Scalar():
-                row = (self._place(item.site, item.quantity), _stored(item.value))
-                table = "scalars"
+                place = self._place(item.site, item.quantity)
+                self._scalars.add(step, place, (), (item.value,))
             case Record(stats=stats):
-                moments = map(_stored, (stats.mean, stats.m2, stats.min, stats.max))
-                sample = (int(stats.nonfinite), int(stats.sampled), int(stats.zeros))
                 place = self._place(item.site, item.point.value)
-                row = (place, int(stats.count), *moments, *sample)
-                table = "records"
+                counts = (
+                    int(stats.count),
+                    int(stats.nonfinite),
+                    int(stats.sampled),
+                    int(stats.zeros),
+                )
+                moments = stats.mean, stats.m2, stats.min, stats.max
+                self._records.add(step, place, counts, moments)
             case Vector(values=values):
-                row = (self._place(item.site, item.quantity), len(values), packed(values))
-                table = "vectors"
+                place = self._place(item.site, item.quantity)
+                self._rows["vectors"].append((step, place, len(values), packed(values)))
             case Event():
-                detail = OPTIONS.dumps(item.detail)
-                row = (self._place(item.site, item.kind.value), detail)
-                table = "events"
+                place = self._place(item.site, item.kind.value)
+                self._rows["events"].append((step, place, OPTIONS.dumps(item.detail)))
             case Description():
                 kind = facts_kind(item.facts)
-                row = (kind, FACTS[kind].dumps(item.facts))
-                table = "descriptions"
-        self.tables[table].append((self._next, int(item.step), *row))
-        self._next += 1
+                row = (step, kind, FACTS[kind].dumps(item.facts))
+                self._rows["descriptions"].append(row)
         self.last_step = item.step
 
     def _place(self, site: Site, what: str) -> int:
@@ -72,19 +160,29 @@ class Waiting:
         number = self._places.get(place)
         if number is None:
             number = self._places[place] = len(self._places) + 1
-            self.tables["places"].append((number, *map(_text, (site.model, site.fqn, what))))
         return number
+
+    def tables(self, batch: int) -> Iterator[tuple[str, list[Row]]]:
+        """The rows to insert, as the commit with this number."""
+        yield "places", [_named(*new) for new in islice(self._places.items(), self._known, None)]
+        for table, numbers in (("scalars", self._scalars), ("records", self._records)):
+            yield table, [(None, batch, *row) for row in numbers.rows()]
+        for table, rows in self._rows.items():
+            yield table, [(None, batch, *row) for row in rows]
 
     def stored(self) -> None:
         """All of them are in the file now."""
-        for rows in self.tables.values():
+        self._known = len(self._places)
+        self._scalars.clear()
+        self._records.clear()
+        for rows in self._rows.values():
             rows.clear()
 
     def thin(self) -> int:
         """Drop every second step, measured ones only if need be; say how many items that were."""
         before = len(self)
-        measured = {row[1] for row in self.tables["records"]}
-        others = {row[1] for row in self.tables["scalars"]} - measured
+        measured = {*self._records.steps}
+        others = {*self._scalars.steps} - measured
         self._drop({*sorted(others)[1::2]})
         if len(self) > 0.75 * before:
             self._drop({*sorted(measured)[1::2]})
@@ -92,15 +190,18 @@ class Waiting:
 
     def _drop(self, steps: set[int]) -> None:
         marks = {n for place, n in self._places.items() if place.what == EventKind.MEASURED.value}
-        for table in ("scalars", "records", "vectors"):
-            self.tables[table] = [row for row in self.tables[table] if row[1] not in steps]
-        self.tables["events"] = [
-            row for row in self.tables["events"] if row[1] not in steps or row[2] not in marks
+        self._scalars.drop(steps)
+        self._records.drop(steps)
+        rows = self._rows
+        rows["vectors"] = [row for row in rows["vectors"] if row[0] not in steps]
+        rows["events"] = [
+            row for row in rows["events"] if row[0] not in steps or row[1] not in marks
         ]
 
 
-def _stored(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)  # SQLite has infinities but no NaN
+def _named(place: Place, number: int) -> Row:
+    """A place as a row."""
+    return number, *map(_text, (place.site.model, place.site.fqn, place.what))
 
 
 def _text(text: str) -> str | bytes:

@@ -23,7 +23,10 @@ from traindx.store.recovery import journal_of
 from traindx.store.waiting import Waiting
 
 MAX_WAITING = 500_000
-"""Items kept in memory (some 100 MB) while the file cannot be written; then steps are thinned."""
+"""Items kept in memory (some 40 MB) while the file cannot be written; then steps are thinned."""
+
+_SHARE, _LONGEST = 100, 10.0
+"""Times as long as a commit took the next one is put off, and seconds for which it is at most."""
 
 PATIENCE = 2000
 """Milliseconds for which `close` waits for a reader; `write` never waits."""
@@ -62,7 +65,8 @@ def _remove(path: Path) -> None:
 class Writer:
     """Writes items and the verdict into a new run file.
 
-    It commits at most once every `interval` seconds and at the end. What cannot be stored, because
+    It commits at most once every `interval` seconds and at the end; more seldom where the disk is
+    slow, so that commits take a hundredth of the time at most. What cannot be stored, because
     somebody reads the file or the disk is full, waits in memory for the next commit. A trouble
     other than a reader is told once through `warn`; none is raised.
 
@@ -91,20 +95,23 @@ class Writer:
         self._warn = warn or _print
         self._max_waiting = max_waiting
         self._waiting = Waiting()
+        self._batch = 1
         self._verdict: str | None = None
         self._warned = self._closed = False
         self._pid = os.getpid()
         self._db = _create(path)
         self._committed = clock()
+        self._took = 0.0
 
     def write(self, items: Sequence[Item]) -> None:
-        """Take items; commit them if the last commit was at least `interval` seconds ago."""
+        """Take items; commit them if the last commit was long enough ago."""
         if not self._mine:
             return
         for item in items:
             self._waiting.add(item)
         overflowing = len(self._waiting) > self._max_waiting
-        if overflowing or self._clock() - self._committed >= self._interval:
+        pause = self._interval and max(self._interval, min(_SHARE * self._took, _LONGEST))
+        if overflowing or self._clock() - self._committed >= pause:
             self.commit()
         if len(self._waiting) > self._max_waiting:
             self._thin()
@@ -150,22 +157,34 @@ class Writer:
         began = self._committed = self._clock()
         if not self._waiting and self._verdict is None:
             return True
+        before = self._db.total_changes
         try:
             self._db.execute("BEGIN IMMEDIATE")
             self._insert()
             self._db.execute("COMMIT")
+            self._stored()
         except sqlite3.Error as error:
             self._roll_back()
             self._tell(error)
             return False
+        except BaseException:  # of whoever presses Ctrl+C, and may go on
+            if self._db.in_transaction or self._db.total_changes == before:
+                self._roll_back()
+            else:
+                self._stored()
+            raise
         finally:
-            self.seconds += self._clock() - began
-        self._waiting.stored()
-        self._verdict = None
+            self._took = self._clock() - began
+            self.seconds += self._took
         return True
 
+    def _stored(self) -> None:
+        self._waiting.stored()
+        self._batch += 1
+        self._verdict = None
+
     def _insert(self) -> None:
-        for table, rows in self._waiting.tables.items():
+        for table, rows in self._waiting.tables(self._batch):
             self._db.executemany(schema.INSERTS[table], rows)
         self._db.execute("UPDATE stored SET items = items + ?", (len(self._waiting),))
         if self._verdict is not None:
