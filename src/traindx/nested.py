@@ -33,7 +33,7 @@ def _elements(container: object) -> list[object]:
 
 def first_tensor(value: object) -> Tensor | None:
     """The first of them (an LSTM's output, not its state)."""
-    return next(tensors(value), None)
+    return value if isinstance(value, Tensor) else next(tensors(value), None)
 
 
 def holds_data(tensor: Tensor) -> bool:

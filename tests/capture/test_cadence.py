@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import random
+
 import pytest
 import torch
 
 from tests.capture.watched import mlp, train, watched
-from traindx.capture.cadence import Cadence
+from traindx.capture.cadence import EXEMPT, Cadence
 from traindx.records import EventKind
 
 
@@ -61,7 +64,7 @@ def run_cadence(cost: float, steps: int, *, every: int | None = None) -> tuple[C
         measured = cadence.due(step)
         clock.now += 1.0 + cost * measured
         cadence.step_ended(measured=measured, step=step)
-        if cadence.adapt(step):
+        if measured and cadence.adapt(step):
             changed.append(step)
         cadence.skip_time()
     return cadence, changed
@@ -87,6 +90,137 @@ def test_the_fraction_is_the_excess_of_measured_steps_over_their_neighbours():
     total = 173 + 0.5 * (measured - 3)  # the first three steps warm up
     assert cadence.fraction is not None
     assert abs(cadence.fraction - 0.5 * (measured - 3) / total) < 1e-9
+
+
+def test_the_interval_doubles_after_every_1024_measured_steps_whatever_the_clock():
+    cadence, changed = run_cadence(0.0, 1_000_000)
+    intervals = [32, 64, 128, 256]  # 1,024 times each of them
+    assert len(changed) == 4
+    assert cadence.every == 512
+    ends = [sum(1024 * every for every in intervals[: i + 1]) for i in range(4)]
+    assert changed == pytest.approx(ends, rel=0.02)
+    assert cadence.adapt(1_000_000) == ""
+
+
+def test_a_thinned_ladder_leaves_no_period_out_of_sight():
+    cadence, _ = run_cadence(0.0, 40_000)
+    assert cadence.every == 64
+    for period in (2, 3, 5, 8, 16, 64):
+        seen = {step % period for step in range(40_000, 240_000) if cadence.due(step)}
+        assert seen == set(range(period))
+
+
+@pytest.mark.parametrize("every", [None, 1, 7])
+def test_the_next_step_due_is_the_first_one_after(every):
+    cadence = Cadence(every, clock=Clock())
+    due = [step for step in range(2000) if cadence.due(step)]
+    for step in range(1900):
+        assert cadence.next_due(step) == next(other for other in due if other > step)
+
+
+class Training:
+    """Steps by a clock in hand: how long they take, and what measuring adds to one.
+
+    Args:
+        cost: What measuring adds, in steps.
+        budget: The budget.
+        noise: Standard deviation of the logarithm of a step's duration, and of the cost.
+        drift: How many times as long steps take in the end.
+        bursts: How often something else holds a step up, for up to five steps' time.
+        heavy: How much more every fourth measured step costs.
+        warming: How much more measuring costs in the first hundred steps.
+    """
+
+    def __init__(
+        self,
+        cost: float,
+        budget: float,
+        *,
+        noise: float = 0.0,
+        drift: float = 1.0,
+        bursts: float = 0.0,
+        heavy: float = 1.0,
+        warming: float = 1.0,
+    ) -> None:
+        self.cost, self.budget, self.noise, self.drift = cost, budget, noise, drift
+        self.bursts, self.heavy, self.warming = bursts, heavy, warming
+        self.clock = Clock()
+        self.cadence = Cadence(budget=budget, clock=self.clock)
+        self.random = random.Random(0)
+        self.spent = self.total = 0.0
+        self.measured = 0
+
+    def train(self, steps: int) -> Training:
+        due = self.cadence.due(0)
+        for step in range(steps):
+            self._step(step, self.drift ** (step / steps), due)
+            due = self.cadence.due(step + 1) and self.cadence.affords(step + 1)
+        return self
+
+    def _step(self, step: int, base: float, due: bool) -> None:
+        extra = self._extra(step, base) if due else 0.0
+        seconds = extra + base * math.exp(self.random.gauss(0, self.noise))
+        if self.random.random() < self.bursts:
+            seconds += 5 * base * self.random.random()
+        self.clock.now += seconds
+        if step >= EXEMPT:
+            self.spent, self.total = self.spent + extra, self.total + seconds
+        self.cadence.step_ended(measured=due, step=step)
+        if due:
+            self.measured += 1
+            self.cadence.adapt(step)
+            self.cadence.skip_time()
+
+    def _extra(self, step: int, base: float) -> float:
+        extra = self.cost * base * math.exp(self.random.gauss(0, self.noise))
+        extra *= self.warming if step < 100 else 1.0
+        return extra * (self.heavy if self.measured % 4 == 0 else 1.0)
+
+    @property
+    def share(self) -> float:
+        """What was spent since the budget is enforced, in budgets."""
+        return self.spent / self.total / self.budget
+
+
+MOODS: dict[str, dict[str, float]] = {
+    "calm": {},
+    "noisy": {"noise": 0.4},
+    "slower and slower": {"drift": 4.0},
+    "faster and faster": {"drift": 0.5},
+    "in bursts": {"bursts": 0.1, "noise": 0.2},
+    "heavy at times": {"heavy": 5.0},
+    "warming": {"warming": 4.0},
+    "all at once": {"noise": 0.2, "drift": 2.0, "bursts": 0.03, "heavy": 5.0},
+}
+
+
+@pytest.mark.parametrize("mood", MOODS)
+@pytest.mark.parametrize("budget", [0.01, 0.03, 0.1])
+def test_a_budget_is_kept_within_a_factor_of_1_3_from_a_thousand_steps_on(mood, budget):
+    for cost in (0.1, 0.3, 1.0, 3.0, 10.0, 50.0):
+        for steps in (1000, 3000, 10_000):
+            training = Training(cost, budget, **MOODS[mood]).train(steps)
+            assert training.share <= 1.3, (cost, steps)
+
+
+@pytest.mark.parametrize("mood", MOODS)
+@pytest.mark.parametrize("budget", [0.01, 0.03, 0.1])
+def test_a_ladder_that_was_thinned_still_spends_a_quarter_of_its_budget(mood, budget):
+    for cost in (0.1, 0.3, 1.0, 3.0, 10.0, 50.0):
+        training = Training(cost, budget, **MOODS[mood]).train(20_000)
+        if training.cadence.every > 32:
+            assert training.share >= 0.25, cost
+
+
+def test_what_was_spent_is_known_to_a_tenth_in_a_calm_run():
+    for cost in (0.3, 3.0, 30.0):
+        training = Training(cost, 0.03, noise=0.1).train(20_000)
+        known = training.cadence.kept(20_000)
+        assert known["budget_fraction"] == pytest.approx(training.spent / training.total, rel=0.1)
+
+
+def test_a_run_too_short_for_the_budget_does_not_claim_to_have_kept_it():
+    assert Training(1.0, 0.03).train(199).cadence.kept(199) == {}
 
 
 def test_a_given_interval_never_changes():

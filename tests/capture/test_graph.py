@@ -15,12 +15,36 @@ from torch import nn
 
 from tests.capture.watched import batch, mlp, train, watched
 from traindx.capture.graph import Graph
-from traindx.facts import PathFacts
+from traindx.capture.transfer import Portion, TorchHost
+from traindx.facts import PathFacts, TensorFacts
+
+
+def paths_behind(graph: Graph) -> dict[int, PathFacts]:
+    """The paths to each leaf, with the norms that they ask for."""
+    ways = graph.ways()
+    return ways.facts([float(norm) for norm in ways.norms])
+
+
+def prediction_of(loss: torch.Tensor) -> TensorFacts:
+    """What was compared, once it is read."""
+    comparison = Graph(loss).comparison({})
+    assert comparison is not None
+    found: list[TensorFacts | None] = []
+
+    def note(prediction: TensorFacts | None, _target: TensorFacts | None) -> list[Any]:
+        found.append(prediction)
+        return []
+
+    unread = comparison.unread(note)
+    Portion([unread], TorchHost())
+    (prediction,) = found
+    assert prediction is not None
+    return prediction
 
 
 def paths_of(model: nn.Module, x: torch.Tensor, loss: Any = torch.mean) -> dict[str, PathFacts]:
     """The paths from a loss to each parameter, by fqn."""
-    paths = Graph(loss(model(x))).paths()
+    paths = paths_behind(Graph(loss(model(x))))
     return {fqn: paths[id(param)] for fqn, param in model.named_parameters() if id(param) in paths}
 
 
@@ -51,7 +75,7 @@ def test_a_sigmoid_chain_is_bounded_by_quarters_and_spectral_norms():
 def test_a_bound_is_never_exceeded_by_the_gradient():
     net = sigmoid_chain(5)
     loss = net(torch.randn(1, 8)).mean()
-    paths = Graph(loss).paths()
+    paths = paths_behind(Graph(loss))
     loss.backward()
     for layer in range(0, 10, 2):
         bias = net[layer].bias  # of one sample, its gradient is what arrives at the layer
@@ -117,7 +141,7 @@ def test_a_fan_out_adds_up_all_its_paths():
 def test_the_bound_holds_with_a_fan_out(uses: int):
     net: Any = FanOut(5, uses)
     loss = net(torch.randn(1, 8)).mean()
-    paths = Graph(loss).paths()
+    paths = paths_behind(Graph(loss))
     loss.backward()
     for layer in net.layers:
         assert layer.bias.grad.norm().log10() <= (paths[id(layer.bias)].log10_bound or 0.0) + 0.02
@@ -151,7 +175,7 @@ def test_one_way_of_unknown_gain_leaves_no_bound():
 )
 def test_an_operation_without_a_known_gain_is_not_taken_for_one_with(operation: Any):
     net = nn.Linear(8, 8)
-    (path, _) = Graph(operation(net(torch.randn(8, 8))).mean()).paths().values()
+    (path, _) = paths_behind(Graph(operation(net(torch.randn(8, 8))).mean())).values()
     assert path.log10_bound is None
 
 
@@ -257,7 +281,7 @@ def test_a_custom_function_with_an_attribute_named_variable_is_no_leaf():
     net = nn.Linear(6, 3)
     graph = Graph(Named.apply(net(batch()[0])).sum())
     assert len(graph.leaves) == 2
-    assert len(graph.paths()) == 2
+    assert len(paths_behind(graph)) == 2
 
 
 def test_paths_are_written_with_the_model():
@@ -343,11 +367,9 @@ TOKENS = torch.randint(0, 5, (4, 6))
     ids=["flattened", "transposed", "permuted", "smoothed and weighted", "without logarithm"],
 )
 def test_a_softmax_is_seen_through_what_rearranges_it(loss: Any):
-    comparison = Graph(loss(torch.randn(4, 6, 5, requires_grad=True))).comparison([])
-    assert comparison is not None
-    assert comparison.prediction is not None
-    assert comparison.prediction.operation == "SoftmaxBackward0"
-    assert comparison.prediction.rows_sum_to_one
+    prediction = prediction_of(loss(torch.randn(4, 6, 5, requires_grad=True)))
+    assert prediction.operation == "SoftmaxBackward0"
+    assert prediction.rows_sum_to_one
 
 
 @pytest.mark.parametrize(
@@ -361,7 +383,5 @@ def test_a_softmax_is_seen_through_what_rearranges_it(loss: Any):
     ids=["log-softmax", "likelihood", "sigmoid", "softmax over another axis"],
 )
 def test_other_predictions_are_no_probabilities_over_classes(loss: Any):
-    comparison = Graph(loss(torch.randn(4, 6, 5, requires_grad=True))).comparison([])
-    assert comparison is not None
-    assert comparison.prediction is not None
-    assert not comparison.prediction.rows_sum_to_one
+    prediction = prediction_of(loss(torch.randn(4, 6, 5, requires_grad=True)))
+    assert not prediction.rows_sum_to_one

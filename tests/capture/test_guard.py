@@ -29,8 +29,8 @@ FAULTS = [
     (Norms, "round_starts"),
     (Norms, "round_ends"),
     (Recorder, "tensor"),
-    (Recorder, "items"),
-    (Graph, "paths"),
+    (Recorder, "unread"),
+    (Graph, "ways"),
 ]
 
 

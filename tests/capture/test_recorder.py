@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
 import torch
 from torch import Tensor, nn
 
 from tests.capture.watched import Recording, batch, mlp, train, watched
 from traindx.capture.models import TrackedModel
-from traindx.capture.recorder import Recorder, lists_to_host, to_host
+from traindx.capture.recorder import Recorder
+from traindx.capture.transfer import Portion, TorchHost
 from traindx.quantities import EXPONENTS
-from traindx.records import Point, Record, Scalar, Site, Vector
-
-DTYPES = [torch.float32, torch.float64, torch.int64]
+from traindx.records import Item, Point, Record, Scalar, Site, Vector
 
 
 def model(name: str = "net", *, confirmed: bool = True) -> TrackedModel:
@@ -23,36 +19,17 @@ def model(name: str = "net", *, confirmed: bool = True) -> TrackedModel:
     return tracked
 
 
+def items_of(recorder: Recorder) -> list[Item]:
+    """What a step has collected, on the host."""
+    return Portion([recorder.unread()], TorchHost()).items()
+
+
 def test_vectors_are_wanted_about_twice_in_every_doubling():
     recorder, wanted = Recorder(), []
     for round_ in range(100):
         wanted += [round_] if recorder.wants_vectors else []
-        recorder.items()
+        recorder.unread()
     assert wanted == [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96]
-
-
-def test_numbers_and_vectors_of_every_type_come_back_in_their_places():
-    values: list[float | Tensor] = [0.5, torch.tensor(2), torch.tensor(1.25), 3.0]
-    lists = [torch.tensor([1.0, 2.0]), torch.tensor([7, 8, 9]), torch.tensor([4.0]).double()]
-    assert lists_to_host(values, lists) == (
-        [0.5, 2.0, 1.25, 3.0],
-        [(1.0, 2.0), (7.0, 8.0, 9.0), (4.0,)],
-    )
-    assert lists_to_host([], []) == ([], [])
-    assert lists_to_host([], [torch.ones(1)]) == ([], [(1.0,)])
-
-
-def test_each_type_is_copied_once(monkeypatch: pytest.MonkeyPatch):
-    copies: list[Tensor] = []
-    original: Any = Tensor.tolist
-    monkeypatch.setattr(Tensor, "tolist", lambda self: (copies.append(self), original(self))[1])
-    scalars: list[float | Tensor] = [torch.ones((), dtype=dtype) for dtype in DTYPES * 4]
-    lists_to_host(scalars, [torch.ones(3, dtype=dtype) for dtype in DTYPES * 2])
-    assert len(copies) == len(DTYPES)
-    assert sorted(copy.numel() for copy in copies) == [4 + 2 * 3] * 3
-    copies.clear()
-    to_host(scalars)
-    assert len(copies) == len(DTYPES)
 
 
 def test_a_step_is_written_as_records_scalars_and_vectors_of_confirmed_models():
@@ -62,12 +39,12 @@ def test_a_step_is_written_as_records_scalars_and_vectors_of_confirmed_models():
         recorder.tensor((tracked, "0", Point.OUTPUT), torch.tensor([1.0, 3.0]))
         recorder.scalar(tracked, "0", "output.batch_share", torch.tensor(0.5))
         recorder.vector(tracked, "0", "norm.batch_mean", torch.tensor([1.0, 2.0]))
-    items = recorder.items()
+    items = items_of(recorder)
     site = Site("net", "0")
     assert [type(item) for item in items] == [Record, Scalar, Vector, Vector]
     assert items[1] == Scalar(7, "output.batch_share", 0.5, site)
     assert Vector(7, "norm.batch_mean", site, (1.0, 2.0)) in items
-    assert recorder.items() == []
+    assert items_of(recorder) == []
 
 
 def test_exponents_merge_as_their_tensors_do():
@@ -75,7 +52,7 @@ def test_exponents_merge_as_their_tensors_do():
     for point, replace in ((Point.OUTPUT, False), (Point.GRAD, True)):
         for value in (1.0, 2.0, 2.0):
             recorder.tensor((net, "0", point), torch.full((3,), value), replace=replace)
-    counts = {item.quantity: item.values for item in recorder.items() if isinstance(item, Vector)}
+    counts = {item.quantity: item.values for item in items_of(recorder) if isinstance(item, Vector)}
     assert counts["output.exponents"][40:42] == (3.0, 6.0)
     assert counts["grad.exponents"][40:42] == (0.0, 3.0)
 
@@ -88,7 +65,7 @@ def test_dropping_the_outputs_of_a_model_drops_all_that_was_made_of_them():
         recorder.scalar(tracked, "0", "output.batch_share", 0.5)
         recorder.scalar(tracked, "0", "param.rms", 0.5)
     recorder.drop_outputs(net)
-    items = [item for item in recorder.items() if isinstance(item, Record | Scalar | Vector)]
+    items = [item for item in items_of(recorder) if isinstance(item, Record | Scalar | Vector)]
     assert [item for item in items if item.site.model == "net"] == [
         Scalar(0, "param.rms", 0.5, Site("net", "0"))
     ]

@@ -152,3 +152,12 @@ def test_every_loss_of_models_trained_one_after_another_is_noted_apart():
         (step, value) for series in recording.run.series("loss") for step, value in series
     )
     assert [value for _, value in noted] == losses
+
+
+def test_a_program_that_makes_an_optimizer_for_every_task_is_not_measured_at_each_step():
+    with watched(every=None, budget=1.0) as recording:
+        net = mlp()
+        for _ in range(60):
+            train(net, steps=2)
+    assert recording.header["measured_steps"] < 45
+    assert len(recording.values("loss")) == recording.run.steps

@@ -5,6 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+import pytest
+import torch
+import torch.nn.functional as F
+
+from tests.capture.watched import batch, mlp, watched
+from traindx.capture.models import TrackedModel
 from traindx.capture.threads import TrainingThread, this_thread
 
 
@@ -28,3 +34,42 @@ def test_the_training_of_a_dead_thread_is_taken_over_by_one_only() -> None:
     assert training.claim()
     assert not any(in_a_thread(training.may_be_this) for _ in range(8))
     assert training.may_be_this()
+
+
+def test_gradients_of_the_only_model_are_not_read_while_another_thread_trains_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked_at: list[object] = []
+    original = TrackedModel.trainable
+
+    def noting(self: TrackedModel) -> object:
+        looked_at.append(self.root)
+        return original(self)
+
+    monkeypatch.setattr(TrackedModel, "trainable", noting)
+    others = mlp()
+    called, may_train = threading.Event(), threading.Event()
+
+    def train_elsewhere() -> None:
+        x, y = batch()
+        loss = F.cross_entropy(others(x), y)
+        called.set()
+        may_train.wait()
+        loss.backward()
+
+    with watched(every=1) as recording:
+        thread = threading.Thread(target=train_elsewhere)
+        thread.start()
+        called.wait()
+        own = torch.ones(3, requires_grad=True)
+        optimizer = torch.optim.SGD([own], lr=0.1)
+        looked_at.clear()
+        for _ in range(3):
+            optimizer.zero_grad()
+            own.square().sum().backward()
+            optimizer.step()
+        seen = [*looked_at]
+        may_train.set()
+        thread.join()
+    assert {series.site.model for series in recording.run.series("grad.l2")} == {"parameters"}
+    assert others not in seen

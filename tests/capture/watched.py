@@ -103,6 +103,7 @@ def watched(
     clock: Callable[[], float] = perf_counter,
     fails: bool = False,
     trap_nan: bool = False,
+    compiled_activations: bool = False,
 ) -> Iterator[Recording]:
     """Watch what happens inside; afterwards torch is as before, and nothing was wrong."""
     recording = Recording()
@@ -111,6 +112,7 @@ def watched(
         every=every,
         budget=budget,
         trap_nan=trap_nan,
+        compiled_activations=compiled_activations,
         warn=recording.warnings.append,
         clock=clock,
     )

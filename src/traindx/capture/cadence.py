@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from statistics import median
 
-from traindx.messages import Message, say
+from traindx.messages import say
 
 DENSE = 10
 """The first steps, each of which is measured: faults show there first."""
@@ -14,6 +15,8 @@ BUDGET = 0.03
 """Largest fraction of training time that measuring may take, unless the user says otherwise."""
 EXEMPT = 200
 """Steps before the budget is enforced; shorter runs are exempt."""
+STRETCH = 1024
+"""Measured steps after which the interval doubles, whatever they cost."""
 _FIRST_EVERY = 32
 _MAX_EVERY = 1 << 16
 _SCATTER = 0x9E3779B1  # 2^32 over the golden ratio: its multiples spread evenly (Knuth, TAOCP 6.4)
@@ -23,16 +26,16 @@ class Cadence:
     """Steps 0 to 9, then one of every 2^k; or exactly every N-th.
 
     Which one of a block of 2^k is fixed but irregular: whatever the script does every second or
-    every sixteenth step cannot stay out of sight.
-
-    The cost of measuring is taken from the duration of whole steps, measured against neighbouring
-    unmeasured ones, since a tool's own clock does not see what it costs in caches and memory.
+    every sixteenth step cannot stay out of sight. 2^k is 32 at first, and doubles after every
+    1,024 measured steps, so that the longer a run is, the less each of its steps leaves behind. It
+    doubles as well as long as measuring costs more than the budget.
 
     Attributes:
         every: The interval in force after the dense start.
         fixed: Whether it was given, and so never changes.
-        budget: Largest fraction of training time that measuring may take.
+        spending: What measuring costs.
         mark: When the last step ended.
+        refused: Steps that were due, but not to be paid for.
     """
 
     def __init__(
@@ -40,60 +43,201 @@ class Cadence:
     ) -> None:
         self.fixed = every is not None
         self.every = every or _FIRST_EVERY
-        self.budget = budget
+        self.spending = Spending(budget)
         self._clock = clock
         self.mark = clock()
-        self._measured: deque[float] = deque(maxlen=9)
-        self._unmeasured: deque[float] = deque(maxlen=33)
-        self._total = 0.0
-        self._measuring = 0.0
-        self._num_measured = 0
+        self._stretch = 0
+        self.refused = 0
 
     def due(self, count: int) -> bool:
         """Whether the step with this number (from 0) is to be measured."""
         if self.fixed:
             return count % self.every == 0
-        block, place = divmod(count, self.every)
-        return count < DENSE or place == (block * _SCATTER >> 16) % self.every
+        return count < DENSE or count == self._place(count // self.every)
+
+    def next_due(self, count: int) -> int:
+        """The first step after this one that is to be measured."""
+        block = count // self.every
+        if self.fixed:
+            return (block + 1) * self.every
+        if count + 1 < DENSE:
+            return count + 1
+        place = self._place(block)
+        while place <= max(count, DENSE - 1):
+            block += 1
+            place = self._place(block)
+        return place
+
+    def _place(self, block: int) -> int:
+        """The step of a block that is measured."""
+        return block * self.every + (block * _SCATTER >> 16) % self.every
+
+    def affords(self, step: int) -> bool:
+        """Whether a step that is due can be paid for; the budget saves up for those refused."""
+        if self.fixed or step < EXEMPT or self.spending.allows():
+            return True
+        self.refused += 1
+        return False
 
     def step_ended(self, *, measured: bool, step: int) -> float:
         """Note the end of a step; its seconds since the last one's, or since the beginning."""
         now = self._clock()
         seconds, self.mark = now - self.mark, now
         # The first steps warm caches and allocate; they say nothing of the cost.
-        if step >= 3:
-            self._note(seconds, measured=measured)
+        if step >= _WARM:
+            self.spending.note(seconds, measured=measured, exempt=step < EXEMPT)
         return seconds
+
+    def step_passed(self, now: float) -> None:
+        """Note the end of an unmeasured step beyond the first ones."""
+        self.spending.unmeasured(now - self.mark)
+        self.mark = now
 
     def skip_time(self) -> None:
         """Start the next step's clock now: what came since the last step was not training."""
         self.mark = self._clock()
 
-    def _note(self, seconds: float, *, measured: bool) -> None:
-        (self._measured if measured else self._unmeasured).append(seconds)
-        self._total += seconds
-        self._measuring += seconds * measured
-        self._num_measured += measured
-
     @property
     def fraction(self) -> float | None:
         """Fraction of the time that measured steps took longer; None with nothing to compare."""
-        if len(self._unmeasured) < 3 or not self._num_measured or not self._total:
-            return None
-        extra = self._measuring - self._num_measured * median(self._unmeasured)
-        return max(0.0, extra / self._total)
+        return self.spending.fraction
+
+    def kept(self, step: int) -> dict[str, float | None]:
+        """How the budget was kept since it is enforced, and the steps that had to be given up."""
+        if self.fixed or step < EXEMPT:
+            return {}
+        return {"budget_fraction": self.spending.fraction_enforced, "refused_steps": self.refused}
 
     def adapt(self, step: int) -> str:
-        """Make the ladder sparser if the budget is exceeded; why, if it changed."""
-        if self.fixed or step < EXEMPT or len(self._measured) < 5 or len(self._unmeasured) < 5:
+        """Make the ladder sparser where that is due, after a measured step; why, if it changed."""
+        if self.fixed:
             return ""
-        bare = median(self._unmeasured)
-        extra = max(0.0, median(self._measured) - bare)
-        before = self.every
-        while self.every < _MAX_EVERY and extra > self.budget * (bare * self.every + extra):
-            self.every *= 2
-        changed = self.every != before
-        return self._exceeded() if changed else ""
+        self._stretch += 1
+        wanted = self.every if step < EXEMPT else self.spending.interval(self.every)
+        if wanted > self.every:
+            self.every, self._stretch = wanted, 0
+            return say("measuring exceeded its budget of {budget:.0%}", budget=self.spending.budget)
+        if self._stretch < STRETCH or self.every >= _MAX_EVERY:
+            return ""
+        self.every, self._stretch = 2 * self.every, 0
+        return say(
+            "{count} steps were measured at the interval before; the longer a run, the fewer",
+            count=STRETCH,
+        )
 
-    def _exceeded(self) -> Message:
-        return say("measuring exceeded its budget of {budget:.0%}", budget=self.budget)
+
+_WARM = 3
+_ENOUGH = 5
+"""Measured steps, and unmeasured ones, from which on costs are known."""
+_LEAST = 800
+"""Unmeasured steps whose budget may be spent at once: that of a run of a thousand steps."""
+_OUTLIER = 5
+"""How many times the typical cost one measured step is taken to have cost at most."""
+_NOISE = 0.1
+"""The cost, in unmeasured steps, below which a typical one is no measure of others."""
+_MARGIN = 1.1
+"""How far spending may be above the budget for the moment."""
+
+
+class Spending:
+    """What measured steps take longer than the unmeasured ones before them.
+
+    Taken from the duration of whole steps, since a tool's own clock does not see what it costs in
+    caches and memory. Medians keep a pause of the machine, or of the script, from being taken for
+    a cost: what lies far above the typical cost counts as far as `_OUTLIER` times that.
+
+    Args:
+        budget: Largest fraction of training time to spend.
+
+    Attributes:
+        budget: The same.
+    """
+
+    def __init__(self, budget: float) -> None:
+        self.budget = budget
+        self._costs: deque[float] = deque(maxlen=31)
+        self._bare: deque[float] = deque(maxlen=33)
+        self._total = self._spent = 0.0
+        self._exempt_total = self._exempt_spent = 0.0
+        self._unbilled: list[float] = []
+
+    def note(self, seconds: float, *, measured: bool, exempt: bool) -> None:
+        """Take a step."""
+        if not measured:
+            self.unmeasured(seconds)
+        elif len(self._bare) < _ENOUGH:
+            self._total += seconds
+            if len(self._unbilled) < DENSE:
+                self._unbilled.append(seconds)
+        else:
+            self._bill(seconds)
+        if exempt:
+            self._exempt_total, self._exempt_spent = self._total, self._spent
+
+    def unmeasured(self, seconds: float) -> None:
+        """Take an unmeasured step."""
+        self._bare.append(seconds)
+        self._total += seconds
+
+    def _bill(self, seconds: float) -> None:
+        bare = median(self._bare)
+        # The dense start comes before anything to compare it with. It costs more than later steps,
+        # which need fewer vectors, so it says nothing of them.
+        self._spent += sum(one - bare for one in self._unbilled)
+        self._unbilled.clear()
+        cost = seconds / bare - 1 if bare else 0.0
+        if len(self._costs) >= _ENOUGH:
+            cost = min(cost, _OUTLIER * max(median(self._costs), _NOISE))
+        self._costs.append(cost)
+        self._spent += cost * bare
+        self._total += seconds
+
+    @property
+    def fraction(self) -> float | None:
+        """Fraction of all the time; None with nothing to compare."""
+        if len(self._bare) < _ENOUGH or not self._total or not (self._costs or self._unbilled):
+            return None
+        bare = median(self._bare)
+        spent = self._spent + sum(one - bare for one in self._unbilled)
+        return max(0.0, spent / self._total)
+
+    def share_of_a_step(self, seconds: float | None) -> float | None:
+        """So many seconds as a fraction of an unmeasured step; None if either is unknown."""
+        bare = self.bare
+        return seconds / bare if seconds is not None and bare else None
+
+    @property
+    def fraction_enforced(self) -> float | None:
+        """Fraction of the time since the budget is enforced; None before."""
+        total = self._total - self._exempt_total
+        return max(0.0, (self._spent - self._exempt_spent) / total) if total > 0 else None
+
+    @property
+    def bare(self) -> float | None:
+        """Seconds of an unmeasured step; None if too few were seen."""
+        return median(self._bare) if len(self._bare) >= _ENOUGH else None
+
+    def allows(self) -> bool:
+        """Whether one more measured step stays within the budget."""
+        bare = self.bare
+        if bare is None or len(self._costs) < _ENOUGH:
+            return True
+        total = max(self._total - self._exempt_total, _LEAST * bare)
+        spent = self._spent - self._exempt_spent + bare * max(self._costs)
+        return spent <= _MARGIN * self.budget * total
+
+    def interval(self, every: int) -> int:
+        """The least interval within the budget among `every`, its double, and so on.
+
+        An interval never falls again, so the cost must exceed the budget beyond its own scatter;
+        meanwhile `allows` keeps to the budget.
+        """
+        num = len(self._costs)
+        if num < _ENOUGH:
+            return every
+        typical = median(self._costs)
+        scatter = median(abs(cost - typical) for cost in self._costs)
+        cost = typical - 2 * scatter / math.sqrt(num)
+        while every < _MAX_EVERY and cost > self.budget * (every + cost):
+            every *= 2
+        return every

@@ -19,34 +19,30 @@ from torch.optim.optimizer import Optimizer
 
 from traindx.capture.cadence import BUDGET, Cadence
 from traindx.capture.collectors import Collector, Places
-from traindx.capture.collectors.catalog import collectors
-from traindx.capture.evaluations import Evaluations
+from traindx.capture.compiled import CompiledActivations
 from traindx.capture.given import of_watched
 from traindx.capture.guard import apart, guarded, in_training
-from traindx.capture.inventory import Inventory
-from traindx.capture.listening import Listening
-from traindx.capture.losses import Losses, find_loss
-from traindx.capture.manual import BY_HAND, ManualUpdates
-from traindx.capture.models import Models, TrackedModel, confirm, is_compiled
-from traindx.capture.nested import first_tensor
-from traindx.capture.optimizers import Optimizers, TrackedOptimizer, is_idle
-from traindx.capture.recorder import Place, Recorder
+from traindx.capture.losses import find_loss
+from traindx.capture.manual import BY_HAND, ManualUpdates, trained
+from traindx.capture.measuring import WALKED, Measuring
+from traindx.capture.models import TrackedModel, confirm, is_compiled
+from traindx.capture.optimizers import TrackedOptimizer, is_idle
+from traindx.capture.recorder import Place
 from traindx.capture.taps import Args, Kwargs, Taps, in_graph_task
+from traindx.capture.transfer import Host, TorchHost
 from traindx.capture.trap import Trap
+from traindx.capture.uncompiled import leave_uncompiled
 from traindx.facts import Json
 from traindx.messages import say
-from traindx.records import Description, Event, EventKind, Item, Point, Scalar, Sink, Site
+from traindx.nested import first_tensor
+from traindx.records import EventKind, Point, Sink, Site
 
-_WALKED = 2
-"""Steps in which the autograd graph behind each loss is read."""
+Names = dict[tuple[TrackedModel, str], None]
+"""Parameters by model and fqn, in order."""
 
 
-class Capture(Listening):
-    """Watches the training in this process and writes items to sinks.
-
-    Attributes:
-        backwards: Backward passes seen.
-    """
+class Capture(Measuring):
+    """Watches the training in this process and writes items to sinks."""
 
     def __init__(
         self,
@@ -55,38 +51,30 @@ class Capture(Listening):
         every: int | None = None,
         budget: float = BUDGET,
         trap_nan: bool = False,
+        compiled_activations: bool = False,
         warn: Callable[[str], None],
         clock: Callable[[], float] = time.perf_counter,
+        host: Host | None = None,
     ) -> None:
-        super().__init__(sinks, warn, clock)
-        self.backwards = 0
-        self._clock = clock
-        self._started = clock()
         self._taps = Taps(self)
+        cadence = Cadence(every, budget=budget, clock=clock)
+        super().__init__(sinks, cadence, self._taps, warn, clock, host or TorchHost())
+        self._opened = CompiledActivations(
+            self._taps, self._note, self._say, wanted=compiled_activations
+        )
         self._trap = Trap(self._found, self._taps.calls, armed=trap_nan)
-        self._models = Models(self._owners, self.given)
-        self._optimizers = Optimizers()
-        self._inventory = Inventory(self._models, self._optimizers)
-        self._losses = Losses(self._models, self._inventory)
-        self._evaluations = Evaluations()
         self._manual = ManualUpdates()
-        self._cadence = Cadence(every, budget=budget, clock=clock)
-        self._recorder = Recorder()
-        self._collectors = collectors(self._recorder, self._output_gradient)
-        self._measuring = True
-        self._compiled = False
         self._in_backward = False
         self._in_step = False
         self._scaler_stepped: bool | None = None
-        self._places: dict[str, Places] = {}
-        self._round_backwards = 0
-        self._measured_steps = 0
+        self._stepping: dict[str, Names] = {}
 
     # -- life ------------------------------------------------------------------------------------
 
     @guarded
     def expect(self, models: Sequence[nn.Module], optimizers: Sequence[Optimizer]) -> None:
         """These are to be watched; if there are models among them, then no others."""
+        self._quiet.leave()
         self._models.expect(models, inspect.currentframe())
         if any(is_compiled(model) for model in models):
             self.compiling()
@@ -102,19 +90,8 @@ class Capture(Listening):
             self._end_round()
         self._losses.reader.release()
         self._evaluations.ends()
-        losses = self._losses.tape.read(self._rounds.step, wait=True)
-        self._journal.write([*losses, *self._evaluations.events(self._rounds.step)])
-
-    def _summary(self, exit_code: int | None) -> dict[str, Json]:
-        return {
-            "exit_code": exit_code,
-            "steps": self._rounds.step,
-            "measured_steps": self._measured_steps,
-            "backwards": self.backwards,
-            "overhead_fraction": self._cadence.fraction,
-            "sink_seconds": round(self._journal.seconds, 4),
-            "seconds": round(self._clock() - self._started, 4),
-        }
+        taken = self._take(self._rounds.step)
+        self._journal.write([*taken, *self._evaluations.events(self._rounds.step)])
 
     @guarded
     def compiling(self) -> None:
@@ -122,15 +99,18 @@ class Capture(Listening):
 
         Only calls of its wrapper are still seen, which are outside the compiled graph.
         """
+        self._opened.compiling()
         if self._compiled:
             return
         self._compiled = self._trap.compiled = True
+        self._quiet.leave()
         self._taps.remove_calls()
         from torch._dynamo import OptimizedModule
 
+        leave_uncompiled()
         self._taps.listen_to(OptimizedModule)
-        text = say("torch.compile is used: activations are not measured")
-        self._journal.note(self._rounds.step, text)
+        if not self._opened.wanted:
+            self._note(say("torch.compile is used: activations are not measured"))
 
     # -- forward -----------------------------------------------------------------------------------
 
@@ -139,6 +119,7 @@ class Capture(Listening):
         """The outermost module of a forward pass is called."""
         if is_tracing():
             return
+        self._quiet.leave()
         model = self._models.of(module, inspect.currentframe())
         if model is None:
             return
@@ -146,12 +127,13 @@ class Capture(Listening):
         if in_graph_task():  # checkpointing runs a segment again: measured if it was not before
             self._observe(model, again=True)
         elif torch.is_grad_enabled():
-            if self._rounds.step < _WALKED and model.fqn_of(module) == "":
+            if self._rounds.step < WALKED and model.fqn_of(module) == "":
                 self._losses.reader.drop(model)  # nobody may ever differentiate the one before
             self._training_forward(model, (*args, *kwargs.values()))
             self._trap.forward_starts(model, module, args, kwargs)
         else:
             self._evaluations.without_gradient(model)
+            self._opened.forward_without_gradient()
 
     def _training_forward(self, model: TrackedModel, inputs: tuple[object, ...]) -> None:
         if self._manual.watching:
@@ -161,6 +143,8 @@ class Capture(Listening):
             model.calls = {}
         model.called, model.called_at = True, self._rounds.step
         if self._measuring:
+            if self._compiled:
+                self._opened.forward_starts(model)
             batch = first_tensor(inputs)
             model.batch_size = None if batch is None else _length(batch)
             self._tell(Collector.forward_starts, model, inputs)
@@ -170,11 +154,20 @@ class Capture(Listening):
     def forward_ended(self, module: nn.Module, output: object) -> None:
         """The outermost module of a forward pass has returned."""
         self._trap.forward_ended(module, output)
+        self._opened.forward_ended()
+
+    @in_training
+    def forward_failed(self) -> None:
+        """The outermost module of a forward pass has raised."""
+        self._opened.close()
+        self._refer_to_no_tensor()
+        self._trap.forward_failed()
 
     def _observe(self, model: TrackedModel, *, again: bool = False) -> None:
-        if self._measuring and not self._compiled:
+        if self._measuring and (self._opened.open or not self._compiled):
             model.refresh()
-            self._taps.calls.observer = functools.partial(self._output, model, again)
+            output = functools.partial(self._output, model, again)
+            self._taps.calls.observer = self._opened.observer(model, output)
 
     @in_training
     def _output(self, model: TrackedModel, again: bool, module: nn.Module, output: object) -> None:
@@ -185,7 +178,7 @@ class Capture(Listening):
             return
         model.note_call(fqn)
         self._tell(Collector.output, model, fqn, module, output)
-        if fqn == "" and self._rounds.step < _WALKED:
+        if fqn == "" and self._rounds.step < WALKED:
             self._losses.reader.keep(model, first_tensor(output))
 
     # -- backward ----------------------------------------------------------------------------------
@@ -195,21 +188,27 @@ class Capture(Listening):
         """The user calls `backward` on a loss."""
         if not self._thread.claim():
             return
-        if self._models.only() is None:
+        self._quiet.leave()
+        only = self._models.only()
+        if only is None or not only.is_of_this_thread:
             self._models.drop_those_of_other_threads()
         if self._manual.watching:
             self._end_manual_round()
+        self._opened.backward_starts()
         self._in_backward = True
-        self.backwards += 1
+        self._backwards += 1
         self._round_backwards += 1
         self._evaluations.backward_starts()
-        walk = self._rounds.step < _WALKED
+        walk = self._rounds.step < WALKED
         self._losses.backward_starts(tensors, inspect.currentframe(), walk)
-        self._trap.backward_starts(find_loss(tensors), self._models)
+        loss = find_loss(tensors)
+        self._trap.backward_starts(loss, self._models)
         if self._measuring:
-            self._measured_backward_starts()
+            self._measured_backward_starts(loss)
 
-    def _measured_backward_starts(self) -> None:
+    def _measured_backward_starts(self, loss: Tensor | None) -> None:
+        if loss is not None:
+            self._tell(Collector.loss_found, loss)
         for tracked in self._optimizers.of_this_thread():
             tracked.clearing.backward_starts()
         for model in self._models:
@@ -223,7 +222,9 @@ class Capture(Listening):
     def _output_gradient(self, place: Place, step: int, gradient: Tensor | None) -> None:
         # A graph may be differentiated again, later or by autograd.grad: not this loss. A function
         # of the user's may pass on no gradient.
-        if gradient is not None and self._in_backward and self._rounds.step == step:
+        if gradient is None or not self._in_backward or self._rounds.step != step:
+            return
+        if not self.is_capturing():
             self._recorder.tensor(place, gradient, scale=self._losses.scale)
 
     @in_training
@@ -239,7 +240,7 @@ class Capture(Listening):
                 self._tell(Collector.after_backward, model, self._losses.scale)
         self._losses.forget()
         if self._by_hand():
-            places = [(model, *place) for model in reached for place in model.trainable()]
+            places = trained(reached)
             self._manual.backward_ended(places)
             self._tell(Collector.before_step, places)
 
@@ -254,7 +255,8 @@ class Capture(Listening):
     @apart
     def loss_scaled(self, scaled: object, scaler: object) -> None:
         """A GradScaler has multiplied a loss."""
-        self._losses.tape.scaled_by(scaled, scaler)
+        if not self.is_capturing():
+            self._losses.tape.scaled_by(scaled, scaler)
 
     def _found(self, site: Site, detail: dict[str, Json]) -> None:
         """The trap has found where the first number that is not finite was born, or has not."""
@@ -285,6 +287,7 @@ class Capture(Listening):
     def step_starts(self, optimizer: Optimizer) -> None:
         """An optimizer is about to step."""
         self._in_step = True
+        self._quiet.leave()
         tracked = self._optimizers.of(optimizer)
         if self._rounds.repeats(tracked.name):
             self._losses.tape.belongs_to(self._rounds.step + 1)
@@ -293,8 +296,9 @@ class Capture(Listening):
             tracked.clearing.step_starts()
         if self._measuring or not tracked.steps:
             self._manual.forget()
-            self._places[tracked.name] = self._placed(tracked)
-            self._tell(Collector.before_step, self._places[tracked.name])
+            places = self._placed(tracked)
+            self._stepping[tracked.name] = dict.fromkeys(place[:2] for place in places)
+            self._tell(Collector.before_step, places)
 
     def _placed(self, tracked: TrackedOptimizer) -> Places:
         """The parameters an optimizer holds, in their models, which are now known to train."""
@@ -312,12 +316,13 @@ class Capture(Listening):
         """An optimizer has stepped."""
         self._in_step = False
         tracked = self._optimizers.of(optimizer)
-        places = self._places.pop(tracked.name, []) if self._places else []
+        names = self._stepping.pop(tracked.name, None) if self._stepping else None
         if is_idle(optimizer):
             return
+        self._optimizers.may_be_idle(self._rounds.step, optimizer)
         self._scaler_stepped = True
-        if places:
-            self._tell(Collector.after_step, places)
+        if names:  # of the parameters, since a step that fails would keep them alive
+            self._tell(Collector.after_step, _named(names))
         tracked.step_ended()
         self._losses.tape.turn_ended()
         if self._rounds.took_turn(tracked.name):
@@ -328,6 +333,7 @@ class Capture(Listening):
     def scaler_step_starts(self, optimizer: Optimizer) -> None:
         """A GradScaler decides whether to step."""
         self._scaler_stepped = False
+        self._quiet.leave()
 
     @in_training
     @of_watched
@@ -338,53 +344,15 @@ class Capture(Listening):
             self._journal.event(self._rounds.step, EventKind.AMP_SKIPPED, detail)
         self._scaler_stepped = None
 
-    def _tell(self, moment: Callable[..., None], *what: object) -> None:
-        for collector in self._collectors if self._measuring else ():
-            getattr(collector, moment.__name__)(*what)
 
-    # -- end of a round ----------------------------------------------------------------------------
-
-    def _end_round(self) -> None:
-        step = self._rounds.step
-        if self._measuring:
-            self._journal.write([*self._evaluations.events(step), *self._measured(step)])
-            if reason := self._cadence.adapt(step):
-                detail: dict[str, Json] = {"every": self._cadence.every, "reason": reason}
-                self._journal.event(step + 1, EventKind.CADENCE, detail)
-            self._cadence.skip_time()  # writing and judging are told apart
-        else:
-            self._cadence.step_ended(measured=False, step=step)
-            if self._evaluations.pending or self._journal.overdue(self._cadence.mark):
-                losses = self._losses.tape.read(step, wait=False)
-                self._journal.write([*self._evaluations.events(step), *losses], wait=False)
-        self._begin_round()
-
-    def _measured(self, step: int) -> list[Item]:
-        """Everything of a measured step; the event that says it is complete comes last."""
-        for model in self._models.confirmed():
-            self._tell(Collector.round_ends, model)
-        items = [*self._recorder.items(), *self._recorder.skips()]
-        items += [Description(step, facts) for facts in self._inventory.news(step)]
-        items += [*self._optimizers.scalars(step), *self._losses.tape.read(step, wait=True)]
-        items.append(Scalar(step, "backwards", float(self._round_backwards)))
-        seconds = self._cadence.step_ended(measured=True, step=step)
-        if step:
-            items.append(Scalar(step, "step.seconds", seconds))
-        self._measured_steps += 1
-        return [*items, Event(step, EventKind.MEASURED)]
-
-    def _begin_round(self) -> None:
-        self._rounds.end()
-        self._trap.round_ends()
-        self._round_backwards = 0
-        self._recorder.step = self._rounds.step
-        self._measuring = self._rounds.any_due(self._cadence.due)
-        if self._measuring:
-            for model in self._models.confirmed():
-                model.calls = {}
-                self._tell(Collector.round_starts, model)
-            for tracked in self._optimizers.of_this_thread():
-                tracked.clearing.keep_entries()
+def _named(names: Names) -> Places:
+    """The parameters of these names."""
+    return [
+        (model, fqn, param)
+        for model in dict.fromkeys(model for model, _ in names)
+        for fqn, param in model.parameters()
+        if (model, fqn) in names
+    ]
 
 
 def _length(tensor: Tensor) -> int | None:

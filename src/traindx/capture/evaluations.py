@@ -18,6 +18,11 @@ class Evaluations:
         """Whether there is something to report."""
         return bool(self._counts)
 
+    @property
+    def undecided(self) -> bool:
+        """Whether calls in eval mode await the backward that tells what they were."""
+        return bool(self._eval_mode)
+
     def without_gradient(self, model: TrackedModel) -> None:
         """A model was called with gradients disabled."""
         self._count(model, model.training, 1)

@@ -7,19 +7,20 @@ It sees functional activations and losses that no module hook can.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, cast
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, cast
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from traindx.capture.nodes import name_of, saved
-from traindx.facts import PathFacts, TensorFacts
+from traindx.capture.transfer import Lists, Numbers, Unread
+from traindx.capture.ways import Step, Ways
+from traindx.facts import TensorFacts
+from traindx.records import Item
 
 _LIMIT = 50_000
-_QUARTER = math.log10(0.25)
 _SIGMOIDS = {"SigmoidBackward0", "LogSigmoidBackward0"}
 _NORMS = ("BatchNorm", "LayerNorm", "GroupNorm", "RmsNorm", "RMSNorm", "InstanceNorm")
 _LOSSES = {
@@ -54,8 +55,33 @@ class Comparison:
     """The loss operation found behind a loss, and its operands."""
 
     loss: str
-    prediction: TensorFacts | None
-    target: TensorFacts | None
+    prediction: Operand | None
+    target: Operand | None
+
+    def unread(
+        self, note: Callable[[TensorFacts | None, TensorFacts | None], list[Item]]
+    ) -> Unread:
+        """What is to be read of the operands.
+
+        Args:
+            note: Makes items of the two, prediction and target, once they are known.
+        """
+        operands = (self.prediction, self.target)
+        sizes = [0 if it is None else len(it.unread) for it in operands]
+        known = [None if it is None else it.known for it in operands]
+
+        def items(numbers: Numbers, _lists: Lists) -> list[Item]:
+            read = [numbers[: sizes[0]], numbers[sizes[0] :]]
+            return note(*(it and _completed(it, own) for it, own in zip(known, read, strict=True)))
+
+        return Unread([it for operand in operands if operand for it in operand.unread], [], items)
+
+
+class Operand(NamedTuple):
+    """What a loss compares, as far as it is known without reading it, and what is to be read."""
+
+    known: TensorFacts
+    unread: tuple[Tensor, ...] = ()
 
 
 class Graph:
@@ -72,36 +98,19 @@ class Graph:
         self._nodes = _from_loss_to_leaves(root)
         self.leaves: list[Tensor] = [node.variable for node in self._nodes if _is_leaf(node)]
 
-    def paths(self) -> dict[int, PathFacts]:
-        """What lies on the ways from the loss back to each parameter, by the parameter's id.
+    def ways(self) -> Ways:
+        """What lies on the ways from the loss back to each parameter."""
+        places = {node: i for i, node in enumerate(self._nodes)}
+        weights: list[Tensor] = []
+        steps = [_step(node, places, weights) for node in self._nodes]
+        return Ways(steps, weights, complete=len(steps) <= _LIMIT)
 
-        Spectral norms are read (one synchronization) only where every way to some parameter passes
-        4 sigmoids.
-        """
-        paths = self._joined(lambda _weight: 0.0)
-        if any(path.sigmoids >= 4 and path.log10_bound is not None for path in paths.values()):
-            paths = self._joined(_log10_spectral_norm)
-        return paths
-
-    def _joined(self, log10_norm: Callable[[Tensor], float]) -> dict[int, PathFacts]:
-        """All paths joined node by node, each after everything its gradient comes from."""
-        complete = len(self._nodes) <= _LIMIT
-        joined: dict[Any, _Paths] = {self._nodes[0]: _Paths(bounded=complete)}
-        for node in self._nodes:
-            here = joined[node] = joined[node].through(node)
-            weight = _weight_of(node)
-            onward = here if weight is None else here.scaled(log10_norm(weight))
-            for child in _children(node):
-                into_weight = weight is None or _leaf(child) is not None
-                path = here if into_weight else onward
-                joined[child] = joined[child].beside(path) if child in joined else path
-        return {id(node.variable): joined[node].facts() for node in self._nodes if _is_leaf(node)}
-
-    def comparison(self, outputs: list[Tensor]) -> Comparison | None:
+    def comparison(self, outputs: dict[int, Tensor]) -> Comparison | None:
         """The first known loss operation, with what it compared.
 
         Args:
-            outputs: Outputs of models, for the values of a prediction that autograd did not save.
+            outputs: Outputs of models by the number of the node that made them, for the values of
+                a prediction that autograd did not save.
         """
         node = next((node for node in self._nodes[:64] if name_of(node) in _LOSSES), None)
         if node is None:
@@ -110,54 +119,29 @@ class Graph:
         return Comparison(
             name_of(node),
             _prediction(node, outputs),
-            None if target is None else _tensor_facts(_unexpanded(target), ""),
+            None if target is None else _operand(_unexpanded(target), ""),
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Paths:
-    """All paths from the loss to one node of the graph.
-
-    Attributes:
-        sigmoids: Sigmoids on the path with the fewest.
-        norms: Normalizations on that path.
-        log10: Log10 of the gradient's bound, the sum over the paths of the product of their gains.
-        bounded: Whether the gain of every operation on every path is known.
-    """
-
-    sigmoids: int = 0
-    norms: int = 0
-    log10: float = 0.0
-    bounded: bool = True
-
-    def through(self, node: Any) -> _Paths:
-        """The same paths past the operation at their end."""
-        name = name_of(node)
-        sigmoid = name in _SIGMOIDS
-        return _Paths(
-            self.sigmoids + sigmoid,
-            self.norms + any(kind in name for kind in _NORMS),
-            self.log10 + (_QUARTER if sigmoid else 0.0),
-            self.bounded and (sigmoid or _is_leaf(node) or _has_known_gain(node)),
-        )
-
-    def scaled(self, log10: float) -> _Paths:
-        return _Paths(self.sigmoids, self.norms, self.log10 + log10, self.bounded)
-
-    def beside(self, other: _Paths) -> _Paths:
-        """These paths and others to the same node, where their gradients add up."""
-        easier = min(self, other, key=lambda paths: (paths.sigmoids, paths.norms))
-        log10 = _log10_of_sum(self.log10, other.log10)
-        return _Paths(easier.sigmoids, easier.norms, log10, self.bounded and other.bounded)
-
-    def facts(self) -> PathFacts:
-        return PathFacts(self.sigmoids, self.norms, self.log10 if self.bounded else None)
-
-
-def _log10_of_sum(a: float, b: float) -> float:
-    """Log10 of 10^a + 10^b."""
-    low, high = min(a, b), max(a, b)
-    return high if low == -math.inf else high + math.log10(1 + 10 ** (low - high))
+def _step(node: Any, places: dict[Any, int], weights: list[Tensor]) -> Step:
+    """One operation on the ways; the weight it multiplies by is added to `weights`."""
+    name = name_of(node)
+    sigmoid, leaf, weight = name in _SIGMOIDS, _is_leaf(node), _weight_of(node)
+    onward = [
+        (places[child], weight is None or _leaf(child) is not None)
+        for child in _children(node)
+        if child in places
+    ]
+    if weight is not None:
+        weights.append(weight)
+    return Step(
+        sigmoid,
+        any(kind in name for kind in _NORMS),
+        sigmoid or leaf or _has_known_gain(node),
+        None if weight is None else len(weights) - 1,
+        tuple(onward),
+        id(node.variable) if leaf else None,
+    )
 
 
 def _has_known_gain(node: Any) -> bool:
@@ -219,21 +203,7 @@ def _weight_of(node: Any) -> Tensor | None:
     return next((leaf for leaf in leaves if leaf is not None and leaf.dim() >= 2), None)
 
 
-def _log10_spectral_norm(weight: Tensor) -> float:
-    """Log10 of the largest singular value by power iteration from a fixed start.
-
-    A convolution's is bounded by that of its reshaped kernel times the root of its window.
-    """
-    matrix = weight.detach().flatten(1).float()
-    vector = torch.cos(torch.arange(matrix.shape[1], device=matrix.device, dtype=matrix.dtype))
-    for _ in range(30):
-        vector = F.normalize(torch.mv(matrix.T, torch.mv(matrix, vector)), dim=0)
-    window = math.prod(weight.shape[2:])
-    norm = float(torch.mv(matrix, vector).square().sum().sqrt()) * math.sqrt(window)
-    return math.log10(norm) if norm > 0 else -math.inf
-
-
-def _prediction(loss: Any, outputs: list[Tensor]) -> TensorFacts | None:
+def _prediction(loss: Any, outputs: dict[int, Tensor]) -> Operand | None:
     """What was compared, before what the loss functions apply themselves.
 
     That is cross-entropy's log-softmax, and the expansion to a common shape.
@@ -248,14 +218,14 @@ def _prediction(loss: Any, outputs: list[Tensor]) -> TensorFacts | None:
     if name_of(loss).startswith("NllLoss") and name_of(node) == "LogSoftmaxBackward0":
         node = next(_children(node), node)
     if (probabilities := _softmax_seen_through(node)) is not None:
-        return _tensor_facts(probabilities, "SoftmaxBackward0")
-    made = next((output for output in outputs if output.grad_fn is node), None)
+        return _operand(probabilities, "SoftmaxBackward0")
+    made = outputs.get(node._sequence_nr())
     value = made if made is not None else saved(node, "result")
     if value is None and not name_of(loss).startswith("NllLoss"):
         value = saved(loss, "self")
     if value is None:
-        return _shape_facts(node)
-    return _tensor_facts(_unexpanded(value), name_of(node))
+        return _shape_only(node)
+    return _operand(_unexpanded(value), name_of(node))
 
 
 def _softmax_seen_through(node: Any) -> Tensor | None:
@@ -305,22 +275,34 @@ def _unexpanded(value: Tensor) -> Tensor:
     return value
 
 
-def _shape_facts(node: Any) -> TensorFacts | None:
+def _shape_only(node: Any) -> Operand | None:
     metadata = getattr(node, "_input_metadata", None)
     if not metadata:
         return None
     shape, dtype = tuple(metadata[0].shape), str(metadata[0].dtype).removeprefix("torch.")
-    return TensorFacts(shape, dtype, name_of(node), math.nan, math.nan, False, False)
+    return Operand(TensorFacts(shape, dtype, name_of(node), math.nan, math.nan, False, False))
 
 
-def _tensor_facts(value: Tensor, operation: str) -> TensorFacts:
-    """Its shape, range and form: reads the device, on the first steps only."""
+def _operand(value: Tensor, operation: str) -> Operand:
+    """Its shape, and what will tell its range and form."""
     value = value.detach()
-    low, high, integers, sums = math.nan, math.nan, not value.is_floating_point(), False
-    if value.numel() and not value.is_complex():
-        wide = value.double()
-        low, high = (float(bound) for bound in torch.aminmax(wide))
-        integers = integers or bool((wide == wide.round()).all())
-        sums = low >= 0 and value.dim() >= 2 and bool((wide.sum(1) - 1).abs().max() < 1e-3)
-    dtype = str(value.dtype).removeprefix("torch.")
-    return TensorFacts(tuple(value.shape), dtype, operation, low, high, integers, sums)
+    dtype, integers = str(value.dtype).removeprefix("torch."), not value.is_floating_point()
+    shape = tuple(value.shape)
+    known = TensorFacts(shape, dtype, operation, math.nan, math.nan, integers, False)
+    if not value.numel() or value.is_complex():
+        return Operand(known)
+    wide = value.float() if value.device.type == "mps" else value.double()
+    whole = wide.eq(wide.round()).all()
+    off = (wide.sum(1) - 1).abs().max() if value.dim() >= 2 else wide.new_full((), math.inf)
+    return Operand(known, (*torch.aminmax(wide), whole, off))
+
+
+def _completed(known: TensorFacts, numbers: Sequence[float]) -> TensorFacts:
+    """Facts with what was read: least, greatest, whether all is whole, how far rows sum to 1."""
+    if not numbers:
+        return known
+    low, high, whole, off = numbers
+    sums = low >= 0 and off < 1e-3
+    return replace(
+        known, min=low, max=high, integers=known.integers or bool(whole), rows_sum_to_one=sums
+    )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import sys
+import threading
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
@@ -13,6 +15,12 @@ from torch.utils._python_dispatch import (
 
 P = ParamSpec("P")
 S = TypeVar("S", bound="Guarded")
+
+ROOM = 100
+"""Frames that measuring may need beyond those of the training."""
+_HIGHEST = 2**31 - 1
+_has_room = threading.RLock()
+"""Held by the thread that has raised the limit of recursion."""
 
 
 class Guarded(Protocol):
@@ -26,6 +34,11 @@ class Guarded(Protocol):
     @property
     def is_training_thread(self) -> Callable[[], bool]:
         """Asks whether the training watched may be going on in the calling thread."""
+        ...
+
+    @property
+    def is_capturing(self) -> Callable[[], bool]:
+        """Asks whether what is done now becomes a part of a CUDA graph."""
         ...
 
     def give_up(self, error: Exception) -> None:
@@ -52,26 +65,56 @@ def apart(method: Callable[P, None]) -> Callable[P, None]:
     """Run a method apart from what the user has put between Python and torch.
 
     Modes that count operations, or make tensors on a default device, and tensors of a class of the
-    user's would see our operations among those of the training.
+    user's would see our operations among those of the training. A training that recurses almost to
+    the limit has left us no frames, so we bring our own.
     """
 
     @functools.wraps(method)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         internals = cast(Any, torch)._C
-        with internals.DisableTorchFunction():
-            if not internals._len_torch_dispatch_stack():
-                method(*args, **kwargs)
-                return
-            with _disable_current_modes():
-                method(*args, **kwargs)
+        limit = make_room(ROOM)
+        try:
+            with internals.DisableTorchFunction():
+                if not internals._len_torch_dispatch_stack():
+                    method(*args, **kwargs)
+                    return
+                with _disable_current_modes():
+                    method(*args, **kwargs)
+        finally:
+            give_back(limit, ROOM)
 
     return run
+
+
+def make_room(frames: int) -> int:
+    """Let this thread go so many frames deeper; what `give_back` must be given, 0 if nothing.
+
+    The limit is that of all threads, and a second one that raised it before the first has put it
+    back would leave it raised for good. So one thread at a time does, as often as it likes. None
+    waits for another: a fork may have copied a lock that is held.
+    """
+    if not _has_room.acquire(blocking=False):
+        return 0
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(min(limit + frames, _HIGHEST))
+    return limit
+
+
+def give_back(limit: int, frames: int) -> None:
+    """Put the limit back, unless the program has set one of its own."""
+    if limit:
+        try:
+            if sys.getrecursionlimit() == min(limit + frames, _HIGHEST):
+                sys.setrecursionlimit(limit)
+        finally:
+            _has_room.release()
 
 
 def in_training(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
     """`guarded`, for the moments of a step: those of a second thread that trains are passed over.
 
-    A gradient must not be read while another thread may be freeing it.
+    A gradient must not be read while another thread may be freeing it. Nor may anything be done
+    while a CUDA graph is captured, which would do it again at every replay.
     """
     method_apart = apart(method)
 
@@ -80,7 +123,7 @@ def in_training(method: Callable[Concatenate[S, P], None]) -> Callable[Concatena
         if not self.active:
             return
         try:
-            if self.is_training_thread():
+            if self.is_training_thread() and not self.is_capturing():
                 method_apart(self, *args, **kwargs)
         except Exception as error:
             self.give_up(error)

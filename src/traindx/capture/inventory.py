@@ -19,17 +19,22 @@ class Inventory:
     def __init__(self, models: Models, optimizers: Optimizers) -> None:
         self._models = models
         self._optimizers = optimizers
-        self._losses: dict[str, LossFacts] = {}
         self._written: dict[str, Facts] = {}
         self._parts: dict[str, list[tuple[int, bool]]] = {}
 
-    def add_loss(self, facts: LossFacts) -> None:
-        """Note what went into a loss."""
-        self._losses[facts.models] = facts
+    def is_news(self, facts: LossFacts) -> bool:
+        """Whether what went into a loss is not what was last told of it."""
+        key = f"loss {facts.models}"
+        before, self._written[key] = self._written.get(key), facts
+        return before != facts
+
+    def forget(self, model: TrackedModel) -> None:
+        """A model is to be described again: more is known of it."""
+        self._parts.pop(model.name, None)
 
     def news(self, step: int) -> list[Facts]:
         """Facts that are new or have changed since they were last asked for."""
-        facts: dict[str, Facts] = {f"loss {name}": loss for name, loss in self._losses.items()}
+        facts: dict[str, Facts] = {}
         for tracked in self._optimizers:
             facts[f"optimizer {tracked.name}"] = self._optimizer(tracked)
         for model in self._models.confirmed():

@@ -14,9 +14,9 @@ from torch.utils import _pytree as pytree
 from torch.utils._device import DeviceContext
 
 from traindx.capture.models import TrackedModel
-from traindx.capture.nested import tensors
 from traindx.capture.undoing import contents, generators_of_python, random_state
 from traindx.messages import Message, say
+from traindx.nested import tensors
 
 _DEVICES = ("cpu", "cuda")
 

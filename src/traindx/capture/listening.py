@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 import torch
 from torch import Tensor, nn
 
+from traindx.capture.compiled import CompiledActivations
 from traindx.capture.given import Given
-from traindx.capture.guard import guarded, place
+from traindx.capture.guard import apart, guarded, place
 from traindx.capture.journal import Journal
 from traindx.capture.owners import Owners
 from traindx.capture.rounds import Rounds
 from traindx.capture.taps import Taps
 from traindx.capture.threads import TrainingThread
+from traindx.capture.transfer import Host
 from traindx.facts import Json
 from traindx.messages import say
 from traindx.records import EventKind, Sink
@@ -29,19 +32,35 @@ class Listening(ABC):
         is_training_thread: Whether no other thread's training is being watched.
     """
 
+    _opened: CompiledActivations
     _taps: Taps
 
     def __init__(
-        self, sinks: Sequence[Sink], warn: Callable[[str], None], clock: Callable[[], float]
+        self,
+        sinks: Sequence[Sink],
+        warn: Callable[[str], None],
+        clock: Callable[[], float],
+        host: Host,
     ) -> None:
         self.active = False
         self.given = Given(self._note)
         self._thread = TrainingThread(self._note)
         self.is_training_thread = self._thread.may_be_this
         self._warn = warn
-        self._journal = Journal(sinks, clock, self._say)
+        self._journal = Journal(sinks, clock, self._say, host)
         self._owners = Owners()
         self._rounds = Rounds()
+        self._host = host
+        self._captured = False
+
+    def is_capturing(self) -> bool:
+        """Whether what is done now becomes a part of a CUDA graph; told once."""
+        if not self._host.capturing():
+            return False
+        if not self._captured:
+            self._captured = True
+            self._note(say("a CUDA graph is captured: what its replays do is not measured"))
+        return True
 
     def arm(self) -> None:
         """Begin to listen to torch in this process."""
@@ -51,8 +70,10 @@ class Listening(ABC):
     def disarm(self) -> None:
         """Put torch back as it was and write nothing more."""
         self.active = False
+        self._opened.close()
         self._taps.remove()
 
+    @apart
     def give_up(self, error: Exception) -> None:
         """Step aside after a failure of our own: the training goes on."""
         if not self.active:
@@ -63,15 +84,16 @@ class Listening(ABC):
             step=self._rounds.step,
             error=f"{error!r}{place(error)}",
         )
-        self._warn(say("{what}. Your training goes on.", what=text))
         self._note(text)
+        with suppress(Exception):  # there may be nowhere to say it
+            self._warn(say("{what}. Your training goes on.", what=text))
 
     def close(self, exit_code: int | None) -> None:
         """Stop listening and write what is left, with the run's end."""
         self._finish()
         self.disarm()
         self._journal.event(self._rounds.step, EventKind.ENDED, self._summary(exit_code))
-        self._journal.write([])
+        self._journal.close(self._rounds.step)
 
     @abstractmethod
     def _finish(self) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import SupportsFloat, SupportsIndex
 
 from torch import Tensor
 
-from traindx.capture.recorder import to_host
+from traindx.capture.transfer import Lists, Numbers, Unread
 from traindx.messages import Message, say
 from traindx.records import Scalar, Site
 
@@ -16,8 +16,8 @@ from traindx.records import Scalar, Site
 class Logged:
     """Numbers given to `traindx.log`, by step and name.
 
-    One on the CPU is read at once. One on another device is kept as a scalar of its own, and read
-    where the host waits for the device anyway.
+    One on the CPU is read at once. One on another device is kept as a scalar of its own, and
+    fetched with what is measured there.
 
     Args:
         tell: Told, once a name, that what came under it is no number.
@@ -41,19 +41,25 @@ class Logged:
                 self._told.add(name)
                 self._tell(_no_number(name, type(value).__name__))
 
-    def read(self, *, wait: bool) -> list[Scalar]:
-        """All of them, unless one is on a device and may not wait."""
+    def unread(self, *, fetch: bool) -> list[Unread]:
+        """All of them, for the host to read.
+
+        Args:
+            fetch: Whether to take those on a device, too; with any of them, all wait otherwise.
+        """
         if not self._unread:
             return []
         with self._lock:
-            if not wait and any(isinstance(value, Tensor) for value in self._unread.values()):
+            if not fetch and any(isinstance(value, Tensor) for value in self._unread.values()):
                 return []
             unread, self._unread = self._unread, {}
-        values = to_host([*unread.values()])
-        return [
-            Scalar(step, "logged", value, Site("", name))
-            for (step, name), value in zip(unread, values, strict=True)
-        ]
+        keys = [*unread]
+
+        def items(numbers: Numbers, _lists: Lists) -> Iterator[Scalar]:
+            for (step, name), number in zip(keys, numbers, strict=True):
+                yield Scalar(step, "logged", number, Site("", name))
+
+        return [Unread([*unread.values()], [], items)]
 
 
 def _name(key: object) -> str:
@@ -77,10 +83,10 @@ def _number(value: object) -> float | Tensor | None:
 
 
 def _of_tensor(value: Tensor) -> float | Tensor | None:
-    if value.numel() != 1 or value.is_complex() or value.device.type == "meta":
+    if value.numel() != 1 or value.is_complex() or value.is_meta:
         return None
     value = value.detach().reshape(())
-    return float(value) if value.device.type == "cpu" else value.clone()
+    return float(value) if value.is_cpu else value.clone()
 
 
 def _no_number(name: str, kind: str) -> Message:

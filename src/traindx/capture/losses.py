@@ -3,79 +3,106 @@
 from __future__ import annotations
 
 import types
-import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import cast
 
 from torch import Tensor
 
-from traindx.capture.graph import Graph
+from traindx.capture import nodes
+from traindx.capture.graph import Comparison, Graph
 from traindx.capture.inventory import Inventory
 from traindx.capture.models import Models, TrackedModel
-from traindx.capture.nested import holds_data
-from traindx.capture.recorder import to_host
-from traindx.facts import LossFacts
-from traindx.records import Scalar, Site
+from traindx.capture.transfer import Lists, Numbers, Unread
+from traindx.capture.ways import Ways
+from traindx.facts import LossFacts, TensorFacts
+from traindx.nested import holds_data
+from traindx.records import Description, Item, Scalar, Site
+
+_SCALED = 64
+"""Scaled losses that are remembered until they are differentiated."""
+
+Noted = tuple[int, str, float | Tensor]
+"""A step, the names of the models a loss reaches, and the loss."""
 
 
 class LossTape:
     """Losses by step and by the models they reach, noted without waiting for a device.
 
     A loss on the CPU is read at once. One on another device is kept as a scalar of its own and
-    read with the next measured step's copy.
+    fetched later, with others.
+
+    Attributes:
+        unread: Step, models reached, and loss, in the order they came.
+        scaling: Whether a GradScaler has been at work.
     """
 
     def __init__(self) -> None:
-        self._unread: list[tuple[int, str, float | Tensor]] = []
+        self.unread: list[Noted] = []
+        self.scaling = False
         self._settled = 0
-        self._scaled: dict[int, tuple[weakref.ref[Tensor], Tensor]] = {}
+        self._scaled: dict[tuple[int, int], Tensor] = {}
 
     def scaled_by(self, loss: object, scaler: object) -> None:
         """Remember the scale a GradScaler has multiplied a loss by."""
         scale = getattr(scaler, "_scale", None)  # a disabled scaler has none
         if isinstance(loss, Tensor) and isinstance(scale, Tensor):
-            alive = {key: kept for key, kept in self._scaled.items() if kept[0]() is not None}
-            self._scaled = {**alive, id(loss): (weakref.ref(loss), scale.detach().clone())}
+            self.scaling = True
+            if (key := nodes.identity(loss)) is None:
+                return
+            while len(self._scaled) >= _SCALED:  # the oldest first
+                del self._scaled[next(iter(self._scaled))]
+            self._scaled[key] = scale.detach().clone()
 
     def scale_of(self, loss: Tensor) -> float | Tensor | None:
         """The scale in a loss; None if it is not scaled."""
         if not self._scaled:
             return None
-        ref, scale = self._scaled.get(id(loss), (None, None))
-        if ref is None or scale is None or ref() is not loss:
+        key = nodes.identity(loss)
+        scale = self._scaled.get(key) if key else None
+        if scale is None:
             return None
-        return float(scale) if scale.device.type == "cpu" else scale
+        return float(scale) if scale.is_cpu else scale
 
     def note(self, step: int, models: str, loss: Tensor, scale: float | Tensor | None) -> None:
         """Note a loss, multiplied by `scale`, that reaches the models named."""
         value = loss.detach()
+        if isinstance(scale, Tensor):  # a scaler keeps it on the device of the first loss it saw
+            scale = scale.to(value.device, non_blocking=True)
         value = value if scale is None else value / scale
-        kept = float(value) if value.device.type == "cpu" else value.clone()
-        self._unread.append((step, models, kept))
+        kept = float(value) if value.is_cpu else value.clone()
+        self.unread.append((step, models, kept))
 
     def turn_ended(self) -> None:
         """What has been noted so far belongs to the steps it was noted at."""
-        self._settled = len(self._unread)
+        self._settled = len(self.unread)
 
     def belongs_to(self, step: int) -> None:
         """What has been noted since the last turn belongs to a later step, as it turns out."""
-        late = self._unread[self._settled :]
-        self._unread[self._settled :] = [(step, models, value) for _, models, value in late]
+        late = self.unread[self._settled :]
+        self.unread[self._settled :] = [(step, models, value) for _, models, value in late]
 
-    def read(self, step: int, *, wait: bool) -> list[Scalar]:
-        """The mean loss of each step up to `step`, unless one is on a device and may not wait."""
-        complete = [entry for entry in self._unread if entry[0] <= step]
-        if not wait and any(isinstance(value, Tensor) for _, _, value in complete):
+    def take(self, step: int, *, fetch: bool = True) -> list[Unread]:
+        """The losses of each step up to `step`, for the host to read and take the mean of.
+
+        Args:
+            step: The last step to tell of.
+            fetch: Whether to take those on a device, too; with any of them, all wait otherwise.
+        """
+        complete = [entry for entry in self.unread if entry[0] <= step]
+        if not fetch and any(isinstance(value, Tensor) for _, _, value in complete):
             return []
-        self._unread = [entry for entry in self._unread if entry[0] > step]
-        values = to_host([value for _, _, value in complete])
-        groups: dict[tuple[int, str], list[float]] = {}
-        for (at, models, _), value in zip(complete, values, strict=True):
-            groups.setdefault((at, models), []).append(value)
-        return [
-            Scalar(at, "loss", sum(group) / len(group), Site(models))
-            for (at, models), group in groups.items()
-        ]
+        self.unread = [entry for entry in self.unread if entry[0] > step]
+        self._settled = min(self._settled, len(self.unread))
+        keys = [(at, models) for at, models, _ in complete]
+
+        def items(numbers: Numbers, _lists: Lists) -> Iterator[Scalar]:
+            groups: dict[tuple[int, str], list[float]] = {}
+            for key, number in zip(keys, numbers, strict=True):
+                groups.setdefault(key, []).append(number)
+            for (at, models), group in groups.items():
+                yield Scalar(at, "loss", sum(group) / len(group), Site(models))
+
+        return [Unread([value for _, _, value in complete], [], items)] if complete else []
 
 
 class LossReader:
@@ -84,38 +111,71 @@ class LossReader:
     def __init__(self, models: Models, inventory: Inventory) -> None:
         self._models = models
         self._inventory = inventory
-        self._outputs: dict[TrackedModel, Tensor] = {}
+        self._outputs: dict[TrackedModel, tuple[int, Tensor]] = {}
+        self._compared: dict[str, tuple[str, Comparison]] = {}
+        self._norms: list[Unread] = []
 
     def keep(self, model: TrackedModel, output: Tensor | None) -> None:
-        """Keep a model's last output until backward: autograd does not save a linear layer's."""
-        if output is not None:
-            self._outputs[model] = output
+        """Keep a model's last output until backward: autograd does not save a linear layer's.
+
+        Without its graph, and so without the model, should there be no backward.
+        """
+        if output is not None and type(output) is Tensor and (key := nodes.identity(output)):
+            self._outputs[model] = key[1], output.detach()
 
     def drop(self, model: TrackedModel) -> None:
-        """Let go of a model's last output, with the graph behind it: another one is on its way."""
+        """Let go of a model's last output: another one is on its way."""
         self._outputs.pop(model, None)
 
     def read(self, loss: Tensor, frame: types.FrameType | None) -> None:
         """Walk the graph of one loss."""
         graph = Graph(loss)
-        paths = graph.paths()
         self._models.reached(graph.leaves, frame)
-        reached: list[TrackedModel] = []
-        for model in self._models:
-            own = {fqn: paths[id(p)] for fqn, p in model.parameters() if id(p) in paths}
-            model.paths.update(own)
-            reached.extend([model] if own else [])
-        comparison = graph.comparison([*self._outputs.values()])
+        reached = self._note_ways(graph.ways())
+        comparison = graph.comparison(dict(self._outputs.values()))
         if comparison is not None and reached:
-            self._inventory.add_loss(
-                LossFacts(
-                    names(reached),
-                    graph.operation,
-                    comparison.loss,
-                    comparison.prediction,
-                    comparison.target,
-                )
-            )
+            self._compared[names(reached)] = graph.operation, comparison
+
+    def _note_ways(self, ways: Ways) -> list[TrackedModel]:
+        """Note what lies on the ways to each parameter; the models that have any of them."""
+        at_once = all(norm.is_cpu for norm in ways.norms)
+        paths = ways.facts([float(norm) for norm in ways.norms] if at_once else ())
+        reached = {
+            model: own
+            for model in self._models
+            if (own := {fqn: id(p) for fqn, p in model.parameters() if id(p) in paths})
+        }
+        for model, own in reached.items():
+            model.paths.update({fqn: paths[leaf] for fqn, leaf in own.items()})
+        if not at_once:
+            self._norms.append(Unread([*ways.norms], [], self._late(ways, reached)))
+        return [*reached]
+
+    def _late(
+        self, ways: Ways, reached: dict[TrackedModel, dict[str, int]]
+    ) -> Callable[[Numbers, Lists], list[Item]]:
+        def items(norms: Numbers, _lists: Lists) -> list[Item]:
+            paths = ways.facts(norms)
+            for model, own in reached.items():
+                model.paths.update({fqn: paths[leaf] for fqn, leaf in own.items()})
+                self._inventory.forget(model)
+            return []
+
+        return items
+
+    def take(self, step: int) -> list[Unread]:
+        """What went into the losses since it was last asked for, to be told at a step."""
+        compared, self._compared = self._compared, {}
+        norms, self._norms = self._norms, []
+
+        def told(models: str, operation: str, comparison: Comparison) -> Unread:
+            def items(prediction: TensorFacts | None, target: TensorFacts | None) -> list[Item]:
+                facts = LossFacts(models, operation, comparison.loss, prediction, target)
+                return [Description(step, facts)] if self._inventory.is_news(facts) else []
+
+            return comparison.unread(items)
+
+        return [*norms, *(told(models, *found) for models, found in compared.items())]
 
     def release(self) -> None:
         """Let go of the outputs."""
@@ -167,17 +227,17 @@ class Losses:
 def find_loss(tensors: object) -> Tensor | None:
     """The scalar with a graph among what was given to backward."""
     if isinstance(tensors, Tensor):
-        return tensors if _is_loss(tensors) else None
+        return tensors if is_loss(tensors) else None
     if not isinstance(tensors, list | tuple):
         return None  # an iterator is torch's to consume
     given = cast("Iterable[object]", tensors)
     for tensor in given:
-        if isinstance(tensor, Tensor) and _is_loss(tensor):
+        if isinstance(tensor, Tensor) and is_loss(tensor):
             return tensor
     return None
 
 
-def _is_loss(tensor: Tensor) -> bool:
+def is_loss(tensor: Tensor) -> bool:
     """Whether it is one real number that can be read."""
     if tensor.grad_fn is None or tensor.is_nested or not tensor.is_floating_point():
         return False

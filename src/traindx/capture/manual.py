@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import weakref
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from traindx.capture.collectors import Places
+from traindx.capture.models import TrackedModel
 from traindx.messages import say
 
 BY_HAND = say(
@@ -19,36 +20,43 @@ BY_HAND = say(
 
 @dataclass(frozen=True, slots=True)
 class _Print:
-    """A few entries of a parameter as backward left it; `param.data` changes without a version."""
+    """A few entries of a parameter as backward left it; `param.data` changes without a version.
 
-    param: weakref.ref[Tensor]
+    The parameter is known by its name: a weak reference would keep it from being converted.
+    """
+
+    model: TrackedModel
+    fqn: str
     version: int
     address: int
-    entries: Tensor
+    entries: Tensor | None
 
-    def changed(self) -> bool:
-        param = self.param()
-        if param is None:
-            return False
+    @classmethod
+    def of(cls, model: TrackedModel, fqn: str, param: Tensor) -> _Print:
+        # On a device the host would wait to compare them: there an update must raise a version.
+        entries = few_entries(param).clone() if param.is_cpu else None
+        return cls(model, fqn, param._version, param.data_ptr(), entries)
+
+    def differs(self, param: Tensor) -> bool:
+        """Whether the parameter is another now."""
         moved = param._version != self.version or param.data_ptr() != self.address
-        return moved or not torch.equal(few_entries(param), self.entries)
+        if moved or self.entries is None:
+            return moved
+        return not torch.equal(few_entries(param), self.entries)
 
 
 class ManualUpdates:
     """Whether parameters with a gradient have changed though no optimizer stepped."""
 
     def __init__(self) -> None:
-        self._places: Places = []
+        self._models: list[TrackedModel] = []
         self._prints: list[_Print] = []
 
     def backward_ended(self, places: Places) -> None:
         """Remember some of these parameters, as they are, that have a gradient."""
-        held = [param for _, _, param in places if param.grad is not None]
-        self._places = places
-        self._prints = [
-            _Print(weakref.ref(param), param._version, param.data_ptr(), few_entries(param).clone())
-            for param in held[:2] + held[-1:]
-        ]
+        held = [place for place in places if place[2].grad is not None]
+        self._models = list(dict.fromkeys(model for model, _, _ in places))
+        self._prints = [_Print.of(*place) for place in held[:2] + held[-1:]]
 
     @property
     def watching(self) -> bool:
@@ -56,16 +64,24 @@ class ManualUpdates:
         return bool(self._prints)
 
     def changed(self) -> Places:
-        """The parameters remembered, if one has changed since; they are given once an update."""
-        if not any(kept.changed() for kept in self._prints):
-            return []
-        places = self._places
-        self.forget()
-        return places
+        """All parameters, if one remembered has changed since; they are given once an update."""
+        places = trained(self._models)
+        params = {(model, fqn): param for model, fqn, param in places}
+        for kept in self._prints:
+            param = params.get((kept.model, kept.fqn))
+            if param is not None and kept.differs(param):
+                self.forget()
+                return places
+        return []
 
     def forget(self) -> None:
         """There is an optimizer after all."""
-        self._places, self._prints = [], []
+        self._models, self._prints = [], []
+
+
+def trained(models: Iterable[TrackedModel]) -> Places:
+    """The parameters of some models that require a gradient."""
+    return [(model, *place) for model in models for place in model.trainable()]
 
 
 def few_entries(tensor: Tensor) -> Tensor:

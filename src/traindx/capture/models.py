@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import types
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import cast
 
 from torch import Tensor, nn
@@ -39,7 +39,7 @@ class TrackedModel:
     def __init__(self, root: nn.Module, name: str) -> None:
         self._root = weakref.ref(root)
         self.name = name
-        self.kind = type(_unwrapped(root)).__name__
+        self.kind = type(unwrapped(root)).__name__
         self.confirmed = False
         self.called = False
         self.called_at: int | None = None
@@ -50,7 +50,6 @@ class TrackedModel:
         self.batch_size: int | None = None
         self.thread: object = None
         self._fqns: dict[int, str] = {}
-        self._marked: weakref.ref[Tensor] | None = None
 
     @property
     def root(self) -> nn.Module | None:
@@ -67,10 +66,15 @@ class TrackedModel:
         """Note that the calling thread calls it."""
         self.thread = this_thread()
 
+    @property
+    def is_of_this_thread(self) -> bool:
+        """Whether no other thread called it last."""
+        return self.thread in (None, this_thread())
+
     def modules(self) -> Iterator[tuple[str, nn.Module]]:
         """Its modules by fqn, without torch.compile's wrapper."""
         if (root := self.root) is not None:
-            for name, module in cast("_Named", _unwrapped(root).named_modules()):
+            for name, module in cast("_Named", unwrapped(root).named_modules()):
                 yield name.removeprefix(_COMPILED_PREFIX), module
 
     def parameters(self) -> Iterator[tuple[str, Tensor]]:
@@ -95,6 +99,11 @@ class TrackedModel:
         """Learn the names of its modules again, since modules may have been replaced."""
         self._fqns = {id(module): fqn for fqn, module in self.modules()}
 
+    @property
+    def fqns(self) -> dict[int, str]:
+        """The names by the modules' ids, as last learnt; equal if nothing has changed since."""
+        return self._fqns
+
     def fqn_of(self, module: nn.Module) -> str | None:
         """The fqn of one of its modules."""
         return self._fqns.get(id(module))
@@ -111,12 +120,30 @@ class LooseParameters(TrackedModel):
     def __init__(self) -> None:
         super().__init__(nn.Module(), "parameters")
         self.kind = "tensors outside any module"
-        self._params: dict[str, weakref.ref[Tensor]] = {}
+        self._params: dict[str, Callable[[], Tensor | None]] = {}
+        self._away: dict[str, Tensor] = {}
 
     def adopt(self, param: Tensor, frame: types.FrameType | None) -> None:
         """Take a parameter, named by its variable where there is one."""
         name = name_in_frames(param, frame) or f"tensor{len(self._params)}"
         self._params[unique(name, self._params)] = weakref.ref(param)
+
+    def let_go(self, tensors: Sequence[object]) -> None:
+        """Refer to these no longer, not even weakly, until they are taken back."""
+        for name, ref in self._params.items():
+            tensor = ref()
+            if tensor is not None and any(tensor is one for one in tensors):
+                self._away[name] = tensor
+        self._params.update(dict.fromkeys(self._away, _nothing))
+
+    def take_back(self) -> None:
+        """Know those again."""
+        self._params.update({name: weakref.ref(tensor) for name, tensor in self._away.items()})
+        self._away = {}
+
+    def forget(self) -> None:
+        """Know none any more."""
+        self._params = {}
 
     def modules(self) -> Iterator[tuple[str, nn.Module]]:
         """It has none."""
@@ -154,6 +181,11 @@ class Models:
             return None
         return next(iter(self._by_root.values()))
 
+    @property
+    def loose(self) -> LooseParameters | None:
+        """The trained tensors that no module holds, if there are any."""
+        return self._loose
+
     def confirmed(self) -> list[TrackedModel]:
         """The models known to be trained."""
         return [model for model in self if model.confirmed]
@@ -161,7 +193,7 @@ class Models:
     def expect(self, modules: Sequence[nn.Module], frame: types.FrameType | None) -> None:
         """Know these before they are called, by the names of their variables."""
         for module in modules:
-            name = name_in_frames(module, frame) or type(_unwrapped(module)).__name__
+            name = name_in_frames(module, frame) or type(unwrapped(module)).__name__
             self.given.add(module, name)
             self._owners.learn(module)
         for module in modules:
@@ -192,7 +224,7 @@ class Models:
         return None
 
     def _rooted_at(self, root: nn.Module, frame: types.FrameType | None) -> TrackedModel:
-        inner = _unwrapped(root)
+        inner = unwrapped(root)
         name = self.given.name(inner) or self.given.name(root) or name_in_frames(root, frame)
         self._absorb(root)
         name = name or name_in_frames(inner, frame) or type(inner).__name__
@@ -210,10 +242,9 @@ class Models:
 
     def drop_those_of_other_threads(self) -> None:
         """Forget the models that other threads call: their gradients may be freed any moment."""
-        here = this_thread()
         for model in list(self._by_root.values()):
             root = model.root
-            if root is not None and model.thread not in (None, here):
+            if root is not None and not model.is_of_this_thread:
                 self._drop(model, root)
 
     def _drop(self, model: TrackedModel, root: nn.Module) -> None:
@@ -273,13 +304,17 @@ class Models:
         self._loose.adopt(param, frame)
 
 
+def _nothing() -> None:
+    """What a weak reference to nothing gives."""
+
+
 def confirm(places: Iterable[tuple[TrackedModel, str, Tensor]]) -> None:
     """Take the models of these parameters for models in training."""
     for model, _, _ in places:
         model.confirmed = True
 
 
-def _unwrapped(root: nn.Module) -> nn.Module:
+def unwrapped(root: nn.Module) -> nn.Module:
     """The module inside torch.compile's wrapper."""
     return dict(root.named_children()).get("_orig_mod", root)
 

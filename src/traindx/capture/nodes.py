@@ -12,6 +12,15 @@ def name_of(node: Any) -> str:
     return cast(Any, type(node)).name(node)
 
 
+def identity(tensor: Tensor) -> tuple[int, int] | None:
+    """What tells a tensor from all others of its thread, though their ids are used again.
+
+    None of a tensor without a node, which has no such number.
+    """
+    node: Any = tensor.grad_fn
+    return None if node is None else (id(tensor), node._sequence_nr())
+
+
 def saved(node: Any, operand: str) -> Tensor | None:
     """The tensor a node keeps of an operand; None if there is none, or it is not simply there.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import islice
 
 from torch import Tensor
 from torch.optim.optimizer import Optimizer
@@ -11,8 +12,9 @@ from torch.optim.optimizer import Optimizer
 from traindx.capture.manual import few_entries
 from traindx.capture.owners import unique
 from traindx.capture.threads import this_thread
+from traindx.capture.transfer import Lists, Numbers, Unread
 from traindx.facts import Json, OptimizerFacts
-from traindx.records import Scalar, Site
+from traindx.records import RUN, Event, EventKind, Scalar, Site
 
 
 class ClearingCheck:
@@ -23,11 +25,16 @@ class ClearingCheck:
     (or the backward before) ended, nothing was cleared, and the pass adds onto the old gradient.
     No tensor is read. Accumulation clears once between two steps, which is enough; passes that
     leave the gradient alone (another model's) say nothing. Only the passes of measured steps are
-    looked at.
+    looked at. The parameter is known by its place in the optimizer, since a weak reference to it
+    would keep `torch.utils.swap_tensors` from converting it.
+
+    Args:
+        optimizer: Gives the optimizer, None once it is gone.
     """
 
-    def __init__(self) -> None:
-        self._param: weakref.ref[Tensor] | None = None
+    def __init__(self, optimizer: Callable[[], Optimizer | None]) -> None:
+        self._optimizer = optimizer
+        self._place: tuple[int, int] | None = None
         self._seen: tuple[int, int] | None = None
         self._before: tuple[int, int] | None = None
         self._entries: Tensor | None = None
@@ -38,7 +45,7 @@ class ClearingCheck:
     def backward_starts(self) -> None:
         """Compare with what was left behind."""
         self._before = self._state()
-        if self._param is not None and (self._before != self._seen or self._changed_unseen()):
+        if self._place is not None and (self._before != self._seen or self._changed_unseen()):
             self._cleared = True
 
     def backward_ended(self) -> None:
@@ -48,25 +55,23 @@ class ClearingCheck:
 
     def step_starts(self) -> None:
         """Judge the gradients the optimizer gets."""
-        if self._param is None or not self._backwards:
+        if self._place is None or not self._backwards:
             return  # the first step, or a closure computes the gradients within the step
         self._steps += 1
         self._uncleared += not self._cleared
 
-    def step_ended(self, optimizer: Optimizer) -> None:
+    def step_ended(self) -> None:
         """Begin to watch again."""
         self._seen, self._entries = self._state(), None
         if self._seen is None:
-            params = (param for group in optimizer.param_groups for param in group["params"])
-            param = next((param for param in params if param.grad is not None), None)
-            self._param = None if param is None else weakref.ref(param)
+            self._place = self._with_gradient()
             self._seen = self._state()
         self._cleared, self._backwards = False, 0
 
     def keep_entries(self) -> None:
         """Copy a few entries of the gradient: `grad.data.zero_()` raises no version."""
         grad = self._grad()
-        if grad is not None and grad.device.type == "cpu" and not grad.is_sparse:
+        if grad is not None and grad.is_cpu and not grad.is_sparse:
             self._entries = few_entries(grad).clone()
 
     def fraction(self) -> float | None:
@@ -80,9 +85,24 @@ class ClearingCheck:
         grad = self._grad()
         return entries is not None and grad is not None and not few_entries(grad).equal(entries)
 
+    def _with_gradient(self) -> tuple[int, int] | None:
+        """The place of the first parameter that has one."""
+        for i, params in enumerate(self._groups()):
+            for j, param in enumerate(params):
+                if param.grad is not None:
+                    return i, j
+        return None
+
     def _grad(self) -> Tensor | None:
-        param = self._param() if self._param else None
-        return None if param is None else param.grad
+        if self._place is None:
+            return None
+        i, j = self._place
+        params = next(islice(self._groups(), i, None), None)
+        return None if params is None or j >= len(params) else params[j].grad
+
+    def _groups(self) -> Iterator[list[Tensor]]:
+        optimizer = self._optimizer()
+        return (group["params"] for group in (optimizer.param_groups if optimizer else ()))
 
     def _state(self) -> tuple[int, int] | None:
         grad = self._grad()
@@ -104,7 +124,7 @@ class TrackedOptimizer:
         self._ref = weakref.ref(optimizer)
         self.name = name
         self.kind = type(optimizer).__name__
-        self.clearing = ClearingCheck()
+        self.clearing = ClearingCheck(self._ref)
         self.thread = this_thread()
         self.fed: set[int] = set()
         self.steps = 0
@@ -128,20 +148,19 @@ class TrackedOptimizer:
     def step_ended(self) -> None:
         """Note a completed step."""
         self.steps += 1
-        if (optimizer := self.optimizer) is not None:
-            self.clearing.step_ended(optimizer)
+        self.clearing.step_ended()
 
-    def scalars(self) -> dict[str, float]:
-        """What is known of it without reading a device."""
+    def numbers(self) -> dict[str, float | Tensor]:
+        """What is known of it, some of it on a device."""
         numbers = {"lr": self.lr(), "grad.uncleared": self.clearing.fraction()}
         return {name: number for name, number in numbers.items() if number is not None}
 
-    def lr(self) -> float | None:
-        """Learning rate of its first group; None where it is a tensor on a device."""
+    def lr(self) -> float | Tensor | None:
+        """Learning rate of its first group."""
         optimizer = self.optimizer
         lr = optimizer.param_groups[0].get("lr") if optimizer else None
         if isinstance(lr, Tensor):
-            return float(lr) if lr.device.type == "cpu" else None
+            return _number(lr)
         return float(lr) if isinstance(lr, int | float) else None
 
     def facts(self, stale: list[Tensor], unheld: list[str]) -> OptimizerFacts:
@@ -163,6 +182,7 @@ class Optimizers:
     def __init__(self) -> None:
         self._tracked: dict[int, TrackedOptimizer] = {}
         self._names: set[str] = set()
+        self._flags: list[tuple[int, str, Tensor]] = []
 
     def __iter__(self) -> Iterator[TrackedOptimizer]:
         return iter([t for t in self._tracked.values() if t.optimizer is not None])
@@ -172,13 +192,40 @@ class Optimizers:
         here = this_thread()
         return [tracked for tracked in self if tracked.thread is here]
 
-    def scalars(self, step: int) -> list[Scalar]:
-        """The numbers of each, at the site of its name."""
-        return [
-            Scalar(step, quantity, value, Site("", tracked.name))
+    def unread(self, step: int) -> Unread:
+        """The numbers of each, at the site of its name, for the host to read."""
+        found = [
+            (quantity, tracked.name, value)
             for tracked in self
-            for quantity, value in tracked.scalars().items()
+            for quantity, value in tracked.numbers().items()
         ]
+        keys = [(quantity, name) for quantity, name, _ in found]
+
+        def items(numbers: Numbers, _lists: Lists) -> Iterator[Scalar]:
+            for (quantity, name), number in zip(keys, numbers, strict=True):
+                yield Scalar(step, quantity, number, Site("", name))
+
+        return Unread([value for _, _, value in found], [], items)
+
+    def may_be_idle(self, step: int, optimizer: Optimizer) -> None:
+        """Note a step that a GradScaler may have made an idle one, of which a device knows."""
+        found = vars(optimizer).get("found_inf")
+        if isinstance(found, Tensor) and isinstance(flag := _number(found), Tensor):
+            self._flags.append((step, self.of(optimizer).name, flag))
+
+    def idle(self, *, fetch: bool = True) -> list[Unread]:
+        """The steps that were idle, for the host to read, if it is time to `fetch` numbers."""
+        if not (self._flags and fetch):
+            return []
+        flags, self._flags = self._flags, []
+        keys = [(step, name) for step, name, _ in flags]
+
+        def items(numbers: Numbers, _lists: Lists) -> Iterator[Event]:
+            for (step, name), number in zip(keys, numbers, strict=True):
+                if number:
+                    yield Event(step, EventKind.AMP_SKIPPED, RUN, {"optimizer": name})
+
+        return [Unread([flag for _, _, flag in flags], [], items)]
 
     def of(self, optimizer: Optimizer) -> TrackedOptimizer:
         """What is kept of an optimizer."""
@@ -198,10 +245,18 @@ class Optimizers:
 def is_idle(optimizer: Optimizer) -> bool:
     """Whether a GradScaler makes this step of a fused optimizer an idle one.
 
-    Its hooks run even then. On the CPU the flag can be read.
+    Its hooks run even then. On the CPU the flag can be read; on a device the step counts as one,
+    and `Optimizers.may_be_idle` has the rest.
     """
     found = vars(optimizer).get("found_inf")
-    return isinstance(found, Tensor) and found.device.type == "cpu" and bool(found)
+    return isinstance(found, Tensor) and found.is_cpu and bool(found)
+
+
+def _number(tensor: Tensor) -> float | Tensor | None:
+    """The number in a tensor of the user's, a copy of it if it is on a device."""
+    if tensor.numel() != 1 or tensor.is_meta:
+        return None
+    return float(tensor) if tensor.is_cpu else tensor.detach().reshape(()).clone()
 
 
 def _settings(group: dict[str, object]) -> dict[str, Json]:

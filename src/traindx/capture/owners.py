@@ -1,7 +1,9 @@
 """Who owns whom: which module registered which parameter and which child, and under what name.
 
-Filled while models are built, by torch's global registration hooks, with weak references only.
-Copies and unpickled models do not register; they are known once they are called.
+Filled while models are built, by torch's global registration hooks, with weak references to
+modules only: `torch.utils.swap_tensors`, which conversions of a model may use, refuses tensors that
+anybody refers to weakly. Copies and unpickled models do not register; they are known once they are
+called.
 """
 
 from __future__ import annotations
@@ -11,11 +13,14 @@ import sys
 import types
 import weakref
 from collections.abc import Container, Iterator
+from typing import Any, cast
 
 from torch import Tensor, nn
 
 _OURS_AND_THE_FRAMES = 3
 """References to a snapshot that only its frame, we and the call that counts them hold."""
+_SPARE = 16
+"""Parameters no longer held that a module may have before they are forgotten."""
 
 
 class Owners:
@@ -24,6 +29,7 @@ class Owners:
     def __init__(self) -> None:
         self._parents: dict[int, list[weakref.ref[nn.Module]]] = {}
         self._holders: dict[int, weakref.ref[nn.Module]] = {}
+        self._held: dict[int, set[int]] = {}
 
     def child_registered(self, parent: nn.Module, _name: str, child: nn.Module | None) -> None:
         """Global module registration hook."""
@@ -33,16 +39,38 @@ class Owners:
         if key not in self._parents:
             self._parents[key] = []
             weakref.finalize(child, self._parents.pop, key, None).atexit = False
-        self._parents[key].append(weakref.ref(parent))
+        others = [ref for ref in self._parents[key] if ref() is not None and ref() is not parent]
+        self._parents[key] = [*others, weakref.ref(parent)]
 
     def param_registered(self, module: nn.Module, _name: str, param: Tensor | None) -> None:
         """Global parameter registration hook."""
         if param is None:
             return
-        key = id(param)
-        if key not in self._holders:
-            weakref.finalize(param, self._holders.pop, key, None).atexit = False
-        self._holders[key] = weakref.ref(module)
+        key = id(module)
+        if key not in self._held:
+            self._held[key] = set()
+            weakref.finalize(module, self._forget, key).atexit = False
+        held = self._held[key]
+        if (
+            len(held) > 2 * len(cast(Any, module)._parameters) + _SPARE
+        ):  # it replaces them again and again
+            old = held - {id(one) for one in module.parameters(recurse=False)}
+            self._let_go(old, module)
+            held -= old
+        held.add(id(param))
+        self._holders[id(param)] = weakref.ref(module)
+
+    def _forget(self, key: int) -> None:
+        """A module is gone."""
+        self._let_go(self._held.pop(key, set()), None)
+
+    def _let_go(self, params: set[int], module: nn.Module | None) -> None:
+        """Forget who holds the tensors of these ids, unless another module has come to."""
+        for key in params:
+            ref = self._holders.get(key)
+            holder = ref() if ref else None
+            if ref is not None and (holder is None or holder is module):
+                del self._holders[key]
 
     def learn(self, root: nn.Module) -> None:
         """Know the parts of a module that was built before anybody listened."""

@@ -1,33 +1,45 @@
-"""What one measured step collects, and the single copy that brings it to the host."""
+"""What one measured step collects, by place, until it is brought to the host as one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, cast
+from typing import NamedTuple, cast
 
-import torch
 from torch import Tensor
 
 from traindx.capture.models import TrackedModel
+from traindx.capture.transfer import Lists, Numbers, Unread
 from traindx.facts import Json
-from traindx.records import (
-    Event,
-    EventKind,
-    Item,
-    Point,
-    Record,
-    Scalar,
-    Site,
-    TensorStats,
-    Vector,
-)
-from traindx.stats import Row, exponents, summarize, unmeasurable
+from traindx.records import Event, EventKind, Item, Point, Record, Scalar, Site, TensorStats, Vector
+from traindx.stats import Row, exponents, summarize, summarize_all, unmeasurable
 
 Place = tuple[TrackedModel, str, Point]
 """What of which part of a model."""
 _Named = tuple[TrackedModel, str, str]
 _WITH_EXPONENTS = (Point.OUTPUT, Point.GRAD)
+
+
+class _Far(NamedTuple):
+    """A row on a device, and the loss scale it is yet to be divided by."""
+
+    row: Row
+    scale: Tensor | None
+
+
+class _Awaited(NamedTuple):
+    """The same without its tensors; of the scale its place among all scales."""
+
+    row: Row
+    scale: int | None
+
+    def stats(self, fields: Numbers, scales: Numbers) -> TensorStats:
+        """The statistics, once the fields have arrived."""
+        total, m2, low, high, nonzero = fields
+        if self.scale is not None:
+            by = scales[self.scale]
+            total, m2, low, high = total / by, m2 / by / by, low / by, high / by
+        return self.row.stats((total, m2, low, high, nonzero))
 
 
 class Recorder:
@@ -43,7 +55,7 @@ class Recorder:
         self.round = 0
         self._skipped: dict[Place, str] = {}
         self._told: set[Place] = set()
-        self._rows: dict[Place, list[Row]] = {}
+        self._rows: dict[Place, list[TensorStats | _Far]] = {}
         self._scalars: dict[_Named, float | Tensor] = {}
         self._vectors: dict[_Named, Tensor] = {}
 
@@ -53,6 +65,10 @@ class Recorder:
         if reason:
             self._skipped[place] = reason
         return not reason
+
+    def skip(self, place: Place, reason: str) -> None:
+        """Note that something cannot be measured, and why: `skips` will tell."""
+        self._skipped[place] = reason
 
     def tensor(
         self,
@@ -70,14 +86,28 @@ class Recorder:
         if not self.measurable(place, tensor):
             return False
         row = summarize(tensor, sample_at=self.step if zeros else None)
-        row = row if scale is None else row.divided(scale)
+        self._keep(place, tensor, row, scale, replace=replace)
+        return True
+
+    def tensors(
+        self, found: Sequence[tuple[Place, Tensor]], *, scale: float | Tensor | None = None
+    ) -> None:
+        """Summarize several now, each in place of what was measured there before."""
+        measurable = [pair for pair in found if self.measurable(*pair)]
+        rows = summarize_all([tensor for _, tensor in measurable])
+        for (place, tensor), row in zip(measurable, rows, strict=True):
+            self._keep(place, tensor, row, scale, replace=True)
+
+    def _keep(
+        self, place: Place, tensor: Tensor, row: Row, scale: float | Tensor | None, *, replace: bool
+    ) -> None:
+        kept = _kept(row, scale)
         if replace:
-            self._rows[place] = [row]
+            self._rows[place] = [kept]
         else:
-            self._rows.setdefault(place, []).append(row)
+            self._rows.setdefault(place, []).append(kept)
         if place[2] in _WITH_EXPONENTS:
             self.exponents(place, tensor, scale=scale, replace=replace)
-        return True
 
     def exponents(
         self,
@@ -91,6 +121,8 @@ class Recorder:
         if not self.wants_vectors:
             return
         model, fqn, point = place
+        if isinstance(scale, Tensor):  # of a model in parts, another part's device may hold it
+            scale = scale.to(tensor.device, non_blocking=True)
         counts = exponents(tensor, self.step, scale)
         before = self._vectors.get(key := (model, fqn, f"{point}.exponents"))
         self._vectors[key] = counts if before is None or replace else before + counts
@@ -127,22 +159,33 @@ class Recorder:
             for key in [k for k in noted if k[0] is model and k[2].startswith("output.")]:
                 del noted[key]
 
-    def items(self) -> list[Item]:
-        """Everything of confirmed models, and begin anew."""
-        rows = [(place, row) for place, rows in self._rows.items() for row in rows]
-        rows = [(place, row) for place, row in rows if place[0].confirmed]
+    def unread(self) -> Unread:
+        """Everything of confirmed models, for the host to read, and begin anew."""
+        rows = [
+            (place, kept)
+            for place, several in self._rows.items()
+            if place[0].confirmed
+            for kept in several
+        ]
         scalars = [(key, value) for key, value in self._scalars.items() if key[0].confirmed]
         vectors = [(key, value) for key, value in self._vectors.items() if key[0].confirmed]
-        fields = [field for _, row in rows for field in row.fields]
-        numbers = [*fields, *(value for _, value in scalars)]
-        values, lists = lists_to_host(numbers, [value for _, value in vectors])
         self._rows, self._scalars, self._vectors = {}, {}, {}
         self.round += 1
-        return [
-            *self._records(rows, values),
-            *self._numbers([key for key, _ in scalars], values[len(fields) :]),
-            *self._lists([key for key, _ in vectors], lists),
-        ]
+        far = [kept for _, kept in rows if isinstance(kept, _Far)]
+        scales = {id(kept.scale): kept.scale for kept in far if kept.scale is not None}
+        at = {key: i for i, key in enumerate(scales)}
+        known = [(place, _awaited(kept, at)) for place, kept in rows] if far else rows
+        fields = [field for kept in far for field in kept.row.fields]
+        values = [*scales.values(), *fields, *[value for _, value in scalars]]
+        named, listed, step = [key for key, _ in scalars], [key for key, _ in vectors], self.step
+
+        def items(numbers: Numbers, lists: Lists) -> Iterator[Item]:
+            first, last = len(at), len(numbers) - len(named)
+            yield from _records(step, known, numbers[first:last], numbers[:first])
+            yield from _scalars(step, named, numbers[last:])
+            yield from _vectors(step, listed, lists)
+
+        return Unread(values, [value for _, value in vectors], items)
 
     def skips(self) -> list[Event]:
         """What could not be measured and has not been told yet."""
@@ -157,57 +200,48 @@ class Recorder:
         self._skipped = {}
         return events
 
-    def _records(self, rows: list[tuple[Place, Row]], values: list[float]) -> Iterable[Record]:
-        grads: dict[tuple[TrackedModel, str], TensorStats] = {}
-        for i, ((model, fqn, point), row) in enumerate(rows):
-            a, b, c, d, e = values[5 * i : 5 * i + 5]
-            stats = row.stats((a, b, c, d, e))
-            if point is Point.GRAD:
-                grads[model, fqn] = stats
-            # Clipping multiplies every gradient, most often by 1: only what changed is told.
-            if point is not Point.APPLIED_GRAD or grads.get((model, fqn)) != stats:
-                yield Record(self.step, Site(model.name, fqn), point, stats)
 
-    def _numbers(self, keys: list[_Named], host: list[float]) -> Iterable[Scalar]:
-        for (model, fqn, quantity), value in zip(keys, host, strict=True):
-            yield Scalar(self.step, quantity, value, Site(model.name, fqn))
-
-    def _lists(self, keys: list[_Named], host: list[tuple[float, ...]]) -> Iterable[Vector]:
-        for (model, fqn, quantity), values in zip(keys, host, strict=True):
-            yield Vector(self.step, quantity, Site(model.name, fqn), values)
+def _kept(row: Row, scale: float | Tensor | None) -> TensorStats | _Far:
+    """A row as statistics, if it is on the host."""
+    if isinstance(row.total, Tensor) or isinstance(scale, Tensor):
+        # A scale is brought over as well, rather than divided by on the device, field by field.
+        late = isinstance(scale, Tensor)
+        return _Far(row if late or scale is None else row.divided(scale), scale if late else None)
+    row = row if scale is None else row.divided(scale)
+    return row.stats(cast("tuple[float, float, float, float, float]", row.fields))
 
 
-def to_host(values: list[float | Tensor]) -> list[float]:
-    """All values, numbers or zero-dimensional tensors, as floats.
-
-    One copy, and one synchronization, per device and dtype.
-    """
-    return lists_to_host(values, [])[0]
-
-
-def lists_to_host(
-    values: list[float | Tensor], lists: list[Tensor]
-) -> tuple[list[float], list[tuple[float, ...]]]:
-    """The same for some one-dimensional tensors, too, in the same copy."""
-    host = [value if isinstance(value, float) else 0.0 for value in values]
-    host_lists: list[tuple[float, ...]] = [()] * len(lists)
-    groups: dict[tuple[torch.device, torch.dtype], tuple[list[int], list[int]]] = {}
-    for kind, tensors in enumerate((values, lists)):
-        for i, value in enumerate(tensors):
-            if isinstance(value, Tensor):
-                group = groups.setdefault((value.device, value.dtype), ([], []))
-                group[kind].append(i)
-    for singles, several in groups.values():
-        numbers = _joined([cast(Tensor, values[i]) for i in singles], [lists[i] for i in several])
-        for i in singles:
-            host[i] = next(numbers)
-        for i in several:
-            host_lists[i] = tuple(islice(numbers, lists[i].numel()))
-    return host, host_lists
+def _awaited(kept: TensorStats | _Far, at: dict[int, int]) -> TensorStats | _Awaited:
+    if not isinstance(kept, _Far):
+        return kept
+    row = kept.row._replace(total=0.0, m2=0.0, min=0.0, max=0.0, nonzero=0.0)
+    return _Awaited(row, None if kept.scale is None else at[id(kept.scale)])
 
 
-def _joined(singles: list[Tensor], several: list[Tensor]) -> Iterator[float]:
-    """The numbers of tensors of one device and dtype, one after another."""
-    parts = [*([torch.stack(singles)] if singles else []), *several]
-    numbers: list[float] = cast(Any, torch.cat(parts) if len(parts) > 1 else parts[0]).tolist()
-    return map(float, numbers)
+def _records(
+    step: int,
+    known: Sequence[tuple[Place, TensorStats | _Far | _Awaited]],
+    fields: Numbers,
+    scales: Numbers,
+) -> Iterable[Record]:
+    grads: dict[tuple[TrackedModel, str], TensorStats] = {}
+    arrived = iter(fields)
+    for (model, fqn, point), stats in known:
+        if isinstance(stats, _Awaited):
+            stats = stats.stats([*islice(arrived, 5)], scales)
+        assert isinstance(stats, TensorStats)
+        if point is Point.GRAD:
+            grads[model, fqn] = stats
+        # Clipping multiplies every gradient, most often by 1: only what changed is told.
+        if point is not Point.APPLIED_GRAD or grads.get((model, fqn)) != stats:
+            yield Record(step, Site(model.name, fqn), point, stats)
+
+
+def _scalars(step: int, keys: list[_Named], numbers: Numbers) -> Iterable[Scalar]:
+    for (model, fqn, quantity), value in zip(keys, numbers, strict=True):
+        yield Scalar(step, quantity, value, Site(model.name, fqn))
+
+
+def _vectors(step: int, keys: list[_Named], lists: Lists) -> Iterable[Vector]:
+    for (model, fqn, quantity), values in zip(keys, lists, strict=True):
+        yield Vector(step, quantity, Site(model.name, fqn), values)

@@ -10,6 +10,11 @@ from collections.abc import Callable, Hashable
 
 _IDLE = 64
 """Rounds without a turn after which an optimizer no longer counts as in use."""
+_MANY = 16
+"""Optimizers whose own turns say when to measure; with more of them the rounds do.
+
+A program that makes an optimizer for every task would have nothing but first turns.
+"""
 
 
 class Rounds:
@@ -33,6 +38,10 @@ class Rounds:
     def turns(self, optimizer: Hashable) -> int:
         """Turns this optimizer has completed."""
         return self._turns.get(optimizer, 0)
+
+    def count(self, optimizer: Hashable) -> int:
+        """What says whether its next turn is to be measured."""
+        return self.step if len(self._turns) > _MANY else self.turns(optimizer)
 
     def turned(self) -> bool:
         """Whether any optimizer has ever completed a turn."""
@@ -62,6 +71,18 @@ class Rounds:
     def _complete(self) -> bool:
         return self._current >= self._previous
 
+    def alone(self) -> Hashable | None:
+        """The optimizer whose every turn is a round, as long as no other one joins."""
+        if len(self._in_use) != 1 or self._current or self._previous != frozenset(self._in_use):
+            return None
+        return self._in_use[0]
+
+    def alone_turned(self, optimizer: Hashable) -> None:
+        """Note a round that was a turn of the one that is alone."""
+        self._turns[optimizer] += 1
+        self._last_seen[optimizer] = self.step
+        self.step += 1
+
     def pending(self) -> bool:
         """Whether the round has had a turn but waits for another."""
         return bool(self._current)
@@ -81,7 +102,9 @@ class Rounds:
         The one that takes a turn in every fifth round only stays due until its turn has come.
         """
         if self._joined_at == self.step - 1 or self.step % _IDLE == 0:
-            self._in_use = [k for k, seen in self._last_seen.items() if seen >= self.step - _IDLE]
+            oldest = self.step - _IDLE
+            self._last_seen = {k: seen for k, seen in self._last_seen.items() if seen >= oldest}
+            self._in_use = [*self._last_seen]
         if not self._in_use:
             return due(self.step)
-        return any(due(self._turns[key]) for key in self._in_use)
+        return any(due(self.count(key)) for key in self._in_use)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import threading
 import types
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +22,8 @@ from torch.optim.optimizer import (
     register_optimizer_step_post_hook,
     register_optimizer_step_pre_hook,
 )
+
+from traindx.capture.guard import ROOM, give_back, make_room
 
 Args = tuple[object, ...]
 Kwargs = Mapping[str, object]
@@ -35,6 +38,9 @@ class Listener(Protocol):
 
     def forward_ended(self, module: nn.Module, output: object) -> None:
         """It has returned."""
+
+    def forward_failed(self) -> None:
+        """It has raised."""
 
     def backward_starts(self, tensors: object) -> None:
         """`backward` is called by the user."""
@@ -60,6 +66,12 @@ class Listener(Protocol):
     def scaler_step_ended(self, optimizer: Optimizer, /) -> None:
         """A GradScaler has stepped an optimizer, or skipped it."""
 
+    def swap_starts(self, first: object, second: object, /) -> None:
+        """What two tensors hold is about to be exchanged; nobody may refer to them weakly."""
+
+    def swap_ended(self, first: object, second: object, /) -> None:
+        """That has been done, or has failed."""
+
     def compiling(self) -> None:
         """torch.compile is being used."""
 
@@ -70,16 +82,57 @@ class Listener(Protocol):
         """A module has got a parameter."""
 
 
+class Passing(Protocol):
+    """Takes the moments of steps in which there is next to nothing to do; none of it may raise.
+
+    Each says whether that was all. If not, the listener is told.
+    """
+
+    def forward_starts(self, module: nn.Module) -> bool:
+        """The outermost module of a forward pass is called; its end need not be told."""
+        ...
+
+    def backward_starts(self, tensors: object) -> bool:
+        """`backward` is called by the user."""
+        ...
+
+    def backward_ended(self) -> bool:
+        """`backward` has returned, and its start was taken."""
+        ...
+
+    def step_starts(self, optimizer: Optimizer) -> bool:
+        """An optimizer is about to step."""
+        ...
+
+    def step_ended(self, optimizer: Optimizer) -> bool:
+        """An optimizer has stepped."""
+        ...
+
+
+class _Outside:
+    """Stands for an observer where no module is being called."""
+
+    def __call__(self, module: nn.Module, output: object) -> None:
+        """There is nothing to observe."""
+
+
+OUTSIDE: Observer = _Outside()
+
+
 class CallState(threading.local):
     """Where this thread is in a forward pass.
 
     Attributes:
-        depth: 1 inside the outermost module's call.
-        observer: Told of each module's output, while one is wanted.
+        observer: Inside the outermost module's call, told of each module's output; None while
+            nobody wants to know. Otherwise `OUTSIDE`.
+        passing: Takes the moments of this thread first, if there is one.
+        began: How many operations autograd had noted in this thread when the module that is told to
+            the observer was called.
     """
 
-    depth = 0
-    observer: Observer | None = None
+    observer: Observer | None = OUTSIDE
+    began = 0
+    passing: Passing | None = None
 
 
 class Taps:
@@ -93,19 +146,20 @@ class Taps:
 
     def install(self) -> None:
         """Begin to listen."""
-        self._undo_calls = _replace(nn.Module, "__call__", self._call)
+        self.add_calls()
         self._tap(torch.autograd, "backward", self._backward)
         self._tap(torch, "compile", self._noting_compile)
         self._tap(nn.Module, "compile", self._noting_compile)
         self._tap(torch.amp.GradScaler, "scale", self._scale)
         self._tap(torch.amp.GradScaler, "step", self._scaler_step)
+        self._tap(torch.utils, "swap_tensors", self._swap)
         self._install_hooks()
 
     def _tap(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
         self._undo.append(_replace(owner, name, make))
 
     def _install_hooks(self) -> None:
-        listener, modules = self._listener, torch.nn.modules.module
+        listener, state, modules = self._listener, self.calls, torch.nn.modules.module
 
         in_step: set[int] = set()
         nested: set[int] = set()
@@ -119,14 +173,18 @@ class Taps:
                 nested.add(id(optimizer))
                 return
             in_step.add(id(optimizer))
-            listener.step_starts(optimizer)
+            passing = state.passing
+            if passing is None or not passing.step_starts(optimizer):
+                listener.step_starts(optimizer)
 
         def step_ended(optimizer: Optimizer, _args: object, _kwargs: object) -> None:
             if torch.compiler.is_compiling() or (nested and _is_nested(optimizer)):
                 return
             in_step.discard(id(optimizer))
             nested.discard(id(optimizer))
-            listener.step_ended(optimizer)
+            passing = state.passing
+            if passing is None or not passing.step_ended(optimizer):
+                listener.step_ended(optimizer)
 
         handles = (
             register_optimizer_step_pre_hook(step_starts),
@@ -135,6 +193,11 @@ class Taps:
             modules.register_module_parameter_registration_hook(listener.param_registered),
         )
         self._undo.extend(handle.remove for handle in handles)
+
+    def add_calls(self) -> None:
+        """Listen to module calls."""
+        if self._undo_calls is None:
+            self._undo_calls = _replace(nn.Module, "__call__", self._call)
 
     def remove_calls(self) -> None:
         """Stop listening to module calls: dynamo must find `nn.Module.__call__` as it was."""
@@ -153,37 +216,60 @@ class Taps:
         self._tap(owner, "__call__", self._call)
 
     def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        state, listener = self.calls, self._listener
+        state, listener, is_compiling = self.calls, self._listener, torch.compiler.is_compiling
 
         @functools.wraps(original)
         def call(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            if torch.compiler.is_compiling():
+            if is_compiling():
                 return original(self, *args, **kwargs)
-            if state.depth:
+            observer = state.observer
+            if observer is None:
+                return original(self, *args, **kwargs)
+            began = operations()
+            if observer is not OUTSIDE:
                 result = original(self, *args, **kwargs)
-                if state.observer is not None:
-                    state.observer(self, result)
+                state.began = began
+                observer(self, result)
                 return result
-            state.depth = 1
+            # Of each module called, torch has three frames on the stack and we one more: a model
+            # nested almost to the limit must not exceed it for us, nor where we measure.
+            frames = sys.getrecursionlimit() // 3 + ROOM
+            limit = 0
             try:
+                state.observer = None
+                limit = make_room(frames)
+                passing = state.passing
+                if passing is not None and passing.forward_starts(self):
+                    return original(self, *args, **kwargs)
                 listener.forward_starts(self, args, kwargs)
                 result = original(self, *args, **kwargs)
                 if state.observer is not None:
+                    state.began = began
                     state.observer(self, result)
                 listener.forward_ended(self, result)
                 return result
+            except BaseException:
+                listener.forward_failed()
+                raise
             finally:
-                state.depth, state.observer = 0, None
+                state.observer = OUTSIDE
+                give_back(limit, frames)
 
         return call
 
     def _backward(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        listener = self._listener
+        state, listener = self.calls, self._listener
 
         @functools.wraps(original)
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
             if in_graph_task():  # reentrant checkpointing calls backward inside backward
                 return original(tensors, *args, **kwargs)
+            passing = state.passing
+            if passing is not None and passing.backward_starts(tensors):
+                result = original(tensors, *args, **kwargs)
+                if not passing.backward_ended():
+                    listener.backward_ended()
+                return result
             listener.backward_starts(tensors)
             try:
                 result = original(tensors, *args, **kwargs)
@@ -204,6 +290,19 @@ class Taps:
             return original(*args, **kwargs)
 
         return noting
+
+    def _swap(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        listener = self._listener
+
+        @functools.wraps(original)
+        def swap(t1: Any, t2: Any) -> Any:
+            listener.swap_starts(t1, t2)
+            try:
+                return original(t1, t2)
+            finally:
+                listener.swap_ended(t1, t2)
+
+        return swap
 
     def _scale(self, original: Callable[..., Any]) -> Callable[..., Any]:
         listener = self._listener
@@ -227,6 +326,11 @@ class Taps:
             return result
 
         return step
+
+
+def operations() -> int:
+    """How many operations autograd has noted in this thread."""
+    return cast(Any, torch)._C._autograd._get_sequence_nr()
 
 
 def in_graph_task() -> bool:

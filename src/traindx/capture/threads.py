@@ -49,6 +49,11 @@ class TrainingThread:
             self._tell(_OTHERS)
         return here
 
+    @property
+    def is_here(self) -> bool:
+        """Whether the calling thread is the one."""
+        return self._claimed is this_thread()
+
     def claim(self) -> bool:
         """A backward pass starts in the calling thread; True if it is now the one."""
         if self._claimed is this_thread():

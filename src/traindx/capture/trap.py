@@ -25,10 +25,10 @@ from traindx.capture.births import Birth, Calls, Operations, backward_birth, num
 from traindx.capture.kept import KeptCall
 from traindx.capture.loss_births import LossPart
 from traindx.capture.models import TrackedModel
-from traindx.capture.nested import holds_data, tensors
 from traindx.capture.taps import CallState
 from traindx.facts import Json
 from traindx.messages import say
+from traindx.nested import holds_data, tensors
 from traindx.records import Site
 
 _MOST = 8
@@ -71,6 +71,12 @@ class Trap:
         called, self._called = self._called, None
         if called is not None and called.module is module:  # it may have raised instead
             called.returned(output)
+
+    def forward_failed(self) -> None:
+        """It has raised: there is no output to wait for."""
+        if self._called is not None:
+            self._kept.pop()
+            self._called = None
 
     def backward_starts(self, loss: Tensor | None, models: Iterable[TrackedModel]) -> None:
         """A loss is about to be differentiated: it should be finite."""
@@ -234,12 +240,11 @@ class _Replay:
 @contextmanager
 def _unnoticed(state: CallState) -> Generator[None]:
     """Inside, calls of modules in this thread are not told to the capture."""
-    depth, observer = state.depth, state.observer
-    state.depth, state.observer = 1, None
+    observer, state.observer = state.observer, None
     try:
         yield
     finally:
-        state.depth, state.observer = depth, observer
+        state.observer = observer
 
 
 def _gradients(models: Iterable[TrackedModel]) -> list[list[Tensor]]:

@@ -10,7 +10,11 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.capture.watched import batch, mlp, train, watched
-from traindx.records import Point
+from traindx.capture.collectors.gradients import Gradients
+from traindx.capture.models import TrackedModel
+from traindx.capture.recorder import Recorder
+from traindx.capture.transfer import Portion, TorchHost
+from traindx.records import Point, Record
 
 
 def test_a_gradient_is_what_backward_leaves():
@@ -104,6 +108,57 @@ def test_a_sparse_gradient_is_measured_by_its_stored_rows():
     assert recording.series("update.ratio", "0.weight").last >= 0
 
 
+def test_a_row_that_a_batch_touches_twice_counts_once_in_a_sparse_gradient():
+    with watched() as recording:
+        table: Any = nn.Embedding(50, 4, sparse=True)
+        optimizer = torch.optim.SparseAdam(list(table.parameters()))
+        for _ in range(2):
+            optimizer.zero_grad()
+            table(torch.tensor([1, 1, 1, 7])).square().sum().backward()
+            norm = table.weight.grad.to_dense().norm().item()
+            optimizer.step()
+            assert not table.weight.grad.is_coalesced()
+    assert recording.last_stats(Point.GRAD, "weight").count == 2 * 4
+    assert recording.series("grad.l2", "weight").last == pytest.approx(norm, rel=1e-6)
+
+
+def test_parameters_that_are_spread_over_ranks_are_skipped_with_the_reason(tmp_path):
+    tensors = pytest.importorskip("torch.distributed.tensor")
+    distributed = torch.distributed
+    if not distributed.is_available() or not distributed.is_gloo_available():
+        pytest.skip("torch without gloo")
+    distributed.init_process_group(
+        "gloo", init_method=f"file://{tmp_path}/at", rank=0, world_size=1
+    )
+    try:
+        mesh = tensors.init_device_mesh("cpu", (1,))
+        with watched() as recording:
+            net = nn.ModuleDict(
+                {"far": nn.Linear(6, 8), "norm": nn.BatchNorm1d(8), "near": nn.Linear(8, 3)}
+            )
+            for layer in (net["far"], net["norm"]):
+                tensors.distribute_module(layer, mesh)
+            optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+            x, y = batch()
+            x = tensors.distribute_tensor(x, mesh, [tensors.Replicate()])
+            for _ in range(3):
+                optimizer.zero_grad()
+                hidden = net["far"](x).relu().full_tensor()
+                F.cross_entropy(net["near"](hidden), y).backward()
+                optimizer.step()
+        assert recording.run.steps == 3
+        for place in (
+            ("far.weight", "grad"),
+            ("far.weight", "param"),
+            ("norm.running_mean", "param"),
+        ):
+            assert recording.skips()[place] == "tensor subclass DTensor"
+        assert len(recording.values("grad.l2", "near.weight")) == 3
+        assert len(recording.values("update.ratio", "near.weight")) == 3
+    finally:
+        distributed.destroy_process_group()
+
+
 def test_gradients_assigned_by_hand_are_measured():
     with watched() as recording:
         net = mlp()
@@ -192,3 +247,17 @@ def test_models_that_share_a_trunk_have_its_gradients_each():
     assert {len(s) for s in recording.run.series("grad.rms", fqn="0.weight")} == {3}
     held = [s.site.model for s in recording.run.series("update.ratio", fqn="0.weight")]
     assert set(held) <= {s.site.model for s in recording.run.series("grad.rms", fqn="0.weight")}
+
+
+def test_a_gradient_in_the_place_of_one_that_was_freed_is_another():
+    net = nn.Linear(2, 1)
+    tracked, recorder = TrackedModel(net, "net"), Recorder()
+    tracked.confirmed = True
+    gradients = Gradients(recorder)
+    for value in range(50):  # CPython gives the address of a freed object to the next
+        net.weight.grad = None
+        net.weight.grad = torch.full((1, 2), float(value))
+        gradients.after_backward(tracked, None)
+    items = Portion([recorder.unread()], TorchHost()).items()
+    (record,) = [item for item in items if isinstance(item, Record)]
+    assert record.stats.max == 49.0

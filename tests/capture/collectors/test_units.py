@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -287,17 +288,30 @@ def test_a_model_used_by_its_parts_keeps_no_graph_alive():
 
 
 @pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
-def test_the_active_units_are_those_above_zero_anywhere(layout):
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("on_host", [True, False], ids=["host", "device"])
+def test_the_active_units_are_those_above_zero_anywhere(layout, dtype, on_host):
     generator = torch.Generator().manual_seed(0)
     for rare in (0.0, 0.3, 0.999):  # active all over, here and there, in a sample or two
         values = torch.rand(24, 40, 3, 3, generator=generator).sub_(rare).relu_()
-        values = values.to(memory_format=layout)
+        values = values.to(dtype, memory_format=layout)
         for axis in (1, 3):
             active = torch.zeros(values.shape[axis], dtype=torch.bool)
-            _note_active(active, values[:12], axis)
-            _note_active(active, values[12:], axis)
+            for part in (values[:12], values[12:]):
+                _note_active(active.numpy() if on_host else active, part, axis)
             others = [dim for dim in range(4) if dim != axis]
             assert torch.equal(active, (values > 0).sum(others) > 0)
+
+
+def test_a_unit_that_is_not_a_number_is_not_called_dead():
+    values = torch.zeros(4, 3)
+    values[2, 1] = torch.nan
+    active = torch.zeros(3, dtype=torch.bool)
+    for where in (active, active.numpy()):
+        active.zero_()
+        with np.errstate(all="raise"):
+            _note_active(where, values, 1)
+        assert active.tolist() == [False, True, False]
 
 
 def test_tensors_of_ever_changing_width_do_not_pile_up():
@@ -310,7 +324,7 @@ def test_tensors_of_ever_changing_width_do_not_pile_up():
         recorder.tensor((model, "", Point.OUTPUT), output)
         units.output(model, "", nn.ReLU(), output)
         units.round_ends(model)
-        recorder.items()
+        recorder.unread()
     assert 1 <= len(units._windows) <= 64
 
 

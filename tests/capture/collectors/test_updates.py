@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from tests.capture.watched import mlp, train, watched
+from tests.capture.watched import batch, mlp, train, watched
+from traindx.capture.collectors import updates
 
 
 def test_an_update_is_the_change_of_the_parameter():
@@ -61,8 +64,6 @@ def test_a_step_that_moves_nothing_has_update_zero():
 def test_half_precision_updates_are_measured_in_full_precision():
     with watched() as recording:
         net = mlp().bfloat16()
-        from tests.capture.watched import batch
-
         x, y = batch()
         train(net, steps=1, data=(x.bfloat16(), y))
     assert recording.values("update.ratio", "0.weight")[0] > 0
@@ -82,3 +83,60 @@ def test_parameters_that_cannot_be_measured_are_skipped():
         train(Phase())
     assert "has no order" in recording.skips()["phase", "param"]
     assert recording.sites("update.ratio") == {"layer.weight", "layer.bias"}
+
+
+def test_a_weight_in_any_order_of_memory_is_measured():
+    with watched() as recording:
+        torch.manual_seed(0)
+        net: Any = nn.Sequential(nn.Conv2d(8, 16, 3), nn.Flatten(), nn.Linear(16, 3))
+        net.to(memory_format=torch.channels_last)
+        before = net[0].weight.detach().clone()
+        train(net, steps=1, data=(torch.randn(4, 8, 3, 3), torch.tensor([0, 1, 2, 0])))
+        change = net[0].weight.detach() - before
+    assert not net[0].weight.is_contiguous()
+    ratio = (change.norm() / before.norm()).item()
+    assert recording.values("update.ratio", "0.weight") == pytest.approx([ratio], rel=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_updates_are_the_same_where_they_are_computed_on_a_device(dtype, monkeypatch):
+    found = []
+    for on_host in (True, False):
+        monkeypatch.setattr(updates, "on_host", lambda _tensor, here=on_host: here)
+        with watched() as recording:
+            net = mlp().to(dtype)
+            nn.init.zeros_(net[2].bias)
+            x, y = batch()
+            train(net, steps=2, data=(x.to(dtype), y))
+        found.append(
+            [
+                recording.values(quantity, fqn)
+                for quantity in ("param.rms", "update.ratio")
+                for fqn in ("0.weight", "2.bias")
+            ]
+        )
+    assert found[0][3][0] == math.inf
+    tolerance = 1e-5 if dtype is not torch.bfloat16 else 1e-2
+    for here, there in zip(*found, strict=True):
+        assert here == pytest.approx(there, rel=tolerance)
+
+
+def test_changes_whose_squares_vanish_in_single_precision_are_measured():
+    with watched() as recording:
+        net = nn.Linear(6, 3)
+        nn.init.constant_(net.weight, 1e-30)
+        train(net, steps=1, optimizer=torch.optim.SGD(net.parameters(), lr=1e-29))
+    assert recording.values("param.rms", "weight") == pytest.approx([1e-30], rel=1e-5)
+    (ratio,) = recording.values("update.ratio", "weight")
+    assert 0 < ratio < math.inf
+
+
+def test_a_user_for_whom_numpy_raises_errors_is_not_disturbed():
+    with np.errstate(all="raise"), watched() as recording:
+        net: Any = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 3))
+        nn.init.zeros_(net[0].bias)
+        net[1].eval()
+        train(net, steps=3, optimizer=torch.optim.SGD(net.parameters(), lr=1e-38))
+        assert np.geterr()["divide"] == "raise"
+    assert len(recording.values("update.ratio", "0.weight")) == 3
+    assert math.isnan(recording.values("norm.running_gap", "1")[-1])

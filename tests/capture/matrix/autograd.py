@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from typing import Any, cast
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
+from torch.utils.flop_counter import FlopCounterMode
 
 from tests.capture.matrix.training import Cases, Net, Training, batch, plain, quiet, sgd
 
@@ -241,6 +240,38 @@ def interrupt_in_backward() -> Training:
     return failing(way)
 
 
+@CASES()
+def exception_in_the_optimizer_s_step() -> Training:
+    class Fails(torch.optim.SGD):
+        """Has updated some of the parameters when it raises."""
+
+        num = 0
+
+        def step(self, closure: Any = None) -> Any:
+            self.num += 1
+            if self.num % 3 == 2:
+                with torch.no_grad():
+                    self.param_groups[0]["params"][0] -= 0.1
+                raise ValueError("the user's")
+            return super().step(closure)
+
+    net = Net()
+    return plain(net, optimizer=Fails(net.parameters(), lr=0.05, momentum=0.9), steps=9)
+
+
+@CASES(awaited=True)
+def exception_in_the_loss() -> Training:
+    losses: list[int] = []
+
+    def loss(out: Tensor, y: Tensor) -> Tensor:
+        losses.append(len(losses))
+        if len(losses) % 3 == 2:
+            raise ValueError("the user's")
+        return F.mse_loss(out, y)
+
+    return plain(Net(), loss=loss, steps=9)
+
+
 # -- torch.func ----------------------------------------------------------------------------------
 
 
@@ -343,6 +374,12 @@ def mode_that_counts_operations() -> Training:
 
 
 @CASES()
+def counter_of_flops() -> Training:
+    counter = FlopCounterMode(display=False)
+    return plain(normalized(), within=(lambda: counter,), after=lambda i: counter.get_flop_counts())
+
+
+@CASES()
 def anomaly_detection() -> Training:
     return plain(Net(), within=(quiet, lambda: torch.autograd.set_detect_anomaly(True)))
 
@@ -386,95 +423,3 @@ def features_from_inference_mode() -> Training:
         return x.clone(), batch()[1]
 
     return plain(Net(), data)
-
-
-# -- random numbers and what is not finite -------------------------------------------------------
-
-
-class Noisy(nn.Module):
-    """Draws from every kind of generator, keeps count, and breaks in the third training call."""
-
-    def __init__(self, breaks: str = "") -> None:
-        super().__init__()
-        self.first, self.norm, self.last = nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Linear(8, 3)
-        self.of_torch = torch.Generator().manual_seed(5)
-        self.of_numpy, self.of_python = np.random.default_rng(0), random.Random(3)
-        self.seen: list[float] = []
-        self.by_call: dict[int, int] = {}
-        self.breaks, self.trained = breaks, 0
-
-    def forward(self, x: Tensor) -> Tensor:
-        self.trained += self.training
-        self.seen.append(float(x.sum()))
-        self.by_call[len(self.by_call)] = self.trained
-        noise = self.of_numpy.normal() + self.of_python.random() + random.random()
-        x = x + torch.randn(x.shape, generator=self.of_torch) + noise + np.random.rand()
-        hidden = F.dropout(self.norm(self.first(x)), 0.2, self.training)
-        if self.breaks == "forward" and self.trained == 3:
-            hidden = hidden * torch.zeros(()).log()
-        if self.breaks == "backward" and self.trained == 3:
-            hidden = hidden + (hidden.square() * 0).sqrt()
-        return self.last(hidden)
-
-    @property
-    def drawn(self) -> tuple[object, ...]:
-        return self.of_torch, self.of_numpy, self.of_python, self.seen, self.by_call
-
-
-def noisy(breaks: str = "", *, skips: bool = False) -> Training:
-    """With `skips`, steps whose loss or gradients are not finite are left out."""
-    net = Noisy(breaks)
-    optimizer = sgd(net)
-    x, y = batch()
-
-    def step(i: int) -> object:
-        optimizer.zero_grad()
-        loss = F.mse_loss(net(x), y) * (float("nan") if breaks == "loss" and i == 2 else 1.0)
-        if skips and not loss.isfinite():
-            return "left out"
-        loss.backward()
-        gradients = [param.grad for param in net.parameters()]
-        if not skips or all(bool(held.isfinite().all()) for held in gradients):  # pyright: ignore
-            optimizer.step()
-        net.eval()
-        with torch.no_grad():
-            out = net(x)
-        net.train()
-        return loss.detach(), out
-
-    return Training(step, (net, optimizer, *net.drawn))
-
-
-@CASES()
-def random_numbers_of_every_kind() -> Training:
-    return noisy()
-
-
-@CASES(slow=True)
-def nan_in_forward() -> Training:
-    return noisy("forward")
-
-
-@CASES(awaited=True)
-def nan_in_forward_left_out() -> Training:
-    return noisy("forward", skips=True)
-
-
-@CASES(slow=True)
-def nan_in_backward() -> Training:
-    return noisy("backward")
-
-
-@CASES()
-def nan_in_backward_left_out() -> Training:
-    return noisy("backward", skips=True)
-
-
-@CASES(slow=True)
-def nan_in_the_loss() -> Training:
-    return noisy("loss")
-
-
-@CASES(awaited=True)
-def nan_in_the_loss_left_out() -> Training:
-    return noisy("loss", skips=True)

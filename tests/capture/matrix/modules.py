@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -428,6 +429,35 @@ class Tower(nn.Module):
 @CASES(slow=True)
 def modules_a_hundred_deep() -> Training:
     return plain(Tower(100), steps=2)
+
+
+def frames() -> int:
+    """How deep the stack is."""
+    frame, depth = sys._getframe(), 0
+    while frame is not None:
+        frame, depth = frame.f_back, depth + 1
+    return depth
+
+
+@CASES(slow=True, references=False)  # hooks that follow its outputs take frames, too
+def modules_nested_almost_to_the_limit() -> Training:
+    """As deep as bare torch can be called: of the frames allowed, a few are left."""
+    depth = (sys.getrecursionlimit() - frames() - 60) // 4
+    return plain(Tower(depth), steps=2)
+
+
+@CASES()
+def recursion_almost_to_the_limit() -> Training:
+    """Of the frames that Python allows, forward leaves so few that a layer can just be called."""
+    left = 20
+
+    def way(self: Net, x: Tensor) -> Tensor:
+        def down(num: int) -> Tensor:
+            return down(num - 1) if num else self.last(F.relu(self.first(x)))
+
+        return down(sys.getrecursionlimit() - frames() - left)
+
+    return plain(Net(way), steps=4)
 
 
 @CASES(slow=True)

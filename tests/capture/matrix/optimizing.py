@@ -265,6 +265,25 @@ def moving_average_of_the_weights() -> Training:
 
 
 @CASES()
+def running_statistics_renewed_for_the_averaged_weights() -> Training:
+    net = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 3))
+    average = torch.optim.swa_utils.AveragedModel(net)
+
+    def after(i: int) -> object:
+        average.update_parameters(net)
+        if i % 2:
+            torch.optim.swa_utils.update_bn([batch(16)[0], batch(12)[0]], average)
+            torch.optim.swa_utils.update_bn([batch(16)[0]], net)
+        average.eval()
+        with torch.no_grad():
+            out = average(batch()[0])
+        average.train()
+        return out
+
+    return plain(net, after=after, held=(average,))
+
+
+@CASES()
 def weights_set_through_data() -> Training:
     net = Net()
 

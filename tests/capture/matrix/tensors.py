@@ -101,12 +101,21 @@ class DefaultType:
         torch.set_default_dtype(torch.float32)
 
 
-@CASES(slow=True)
-def default_type_float64() -> Training:
-    with DefaultType(torch.float64):
+def of_default_type(dtype: torch.dtype) -> Training:
+    with DefaultType(dtype):
         net = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 3))
         data = torch.randn(8, 6), torch.randn(8, 3)
-    return plain(net, data, within=(lambda: DefaultType(torch.float64),))
+    return plain(net, data, within=(lambda: DefaultType(dtype),))
+
+
+@CASES(slow=True)
+def default_type_float64() -> Training:
+    return of_default_type(torch.float64)
+
+
+@CASES()
+def default_type_bfloat16() -> Training:
+    return of_default_type(torch.bfloat16)
 
 
 @CASES()

@@ -13,6 +13,7 @@ from torch import nn
 import traindx
 from tests.capture.matrix.training import Net, Training, batch, outcome, sgd
 from tests.capture.watched import Recording, watched
+from traindx.errors import UsageError
 
 
 def network() -> nn.Sequential:
@@ -121,3 +122,29 @@ def test_a_watcher_closed_in_the_middle_changes_nothing(tmp_path: Path):
         return Training(step, (net, optimizer))
 
     assert outcome(lambda: built(True)) == outcome(lambda: built(False))
+
+
+def test_a_second_watcher_that_is_refused_changes_nothing(tmp_path: Path):
+    def built(watch: bool) -> Training:
+        net = Net()
+        optimizer = sgd(net)
+        x, y = batch()
+        watchers = [traindx.watch(net, folder=tmp_path, every=1)] if watch else []
+
+        def step(i: int) -> object:
+            optimizer.zero_grad()
+            loss = F.mse_loss(net(x), y)
+            if watch and i == 3:
+                with pytest.raises(UsageError):
+                    traindx.watch(net, folder=tmp_path)
+            loss.backward()
+            optimizer.step()
+            if i == 5:
+                seen.extend(watcher.close().steps for watcher in watchers)
+            return loss.detach()
+
+        return Training(step, (net, optimizer))
+
+    seen: list[int] = []
+    assert outcome(lambda: built(True)) == outcome(lambda: built(False))
+    assert seen == [6]

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from tests.capture.matrix import autograd, modules, optimizing, processes, tensors
+from tests.capture.matrix import autograd, modules, optimizing, processes, randomness, tensors
 from tests.capture.matrix.training import Case, Net, Training, batch, compared, outcome, plain
 from tests.capture.watched import watched
 
 CASES: list[Case] = [
     case
-    for file in (optimizing, modules, autograd, tensors, processes)
+    for file in (optimizing, modules, autograd, randomness, tensors, processes)
     for case in file.CASES.values()
 ]
 

@@ -26,6 +26,9 @@ class Collector:
     def output(self, model: TrackedModel, fqn: str, module: nn.Module, output: object) -> None:
         """A module has returned, with gradients enabled."""
 
+    def loss_found(self, loss: Tensor) -> None:
+        """A loss is about to be differentiated."""
+
     def before_backward(self, model: TrackedModel) -> None:
         """A loss of the model is about to be differentiated."""
 
@@ -43,3 +46,10 @@ class Collector:
 
     def round_ends(self, model: TrackedModel) -> None:
         """The measured step of a confirmed model is complete."""
+
+    def let_go(self) -> None:
+        """Refer to no tensor, not even weakly.
+
+        The measured step is over, a forward pass has failed, or the user exchanges what two tensors
+        hold, which torch refuses as long as anything refers to them weakly.
+        """

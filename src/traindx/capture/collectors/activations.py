@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import functools
-import weakref
 from collections.abc import Callable
 from typing import Any, cast
 
 from torch import Tensor, nn
 
+from traindx.capture import nodes
 from traindx.capture.collectors import Collector
 from traindx.capture.models import TrackedModel
-from traindx.capture.nested import first_tensor
 from traindx.capture.recorder import Place, Recorder
+from traindx.nested import first_tensor
 from traindx.records import Point
 
 OnGradient = Callable[[Place, int, Tensor | None], None]
@@ -29,7 +29,7 @@ class Activations(Collector):
     def __init__(self, recorder: Recorder, on_gradient: OnGradient) -> None:
         super().__init__(recorder)
         self._on_gradient = on_gradient
-        self._last: tuple[weakref.ref[Tensor], int] | None = None
+        self._last: tuple[object, ...] | None = None
 
     def output(self, model: TrackedModel, fqn: str, module: nn.Module, output: object) -> None:
         """Measure the first tensor of an output, unless the last child returned that very one."""
@@ -38,7 +38,7 @@ class Activations(Collector):
             return
         measured = self.recorder.tensor((model, fqn, Point.OUTPUT), tensor, zeros=True)
         # A leaf (an embedding weight returned as it is) would keep the hook for good.
-        if measured and tensor.requires_grad and tensor.grad_fn is not None:
+        if measured and tensor.requires_grad and not tensor.is_leaf:
             place, step = (model, fqn, Point.OUTPUT_GRAD), self.recorder.step
             hook = functools.partial(self._on_gradient, place, step)
             cast(Any, tensor).register_hook(hook)
@@ -49,7 +49,11 @@ class Activations(Collector):
             self.recorder.scalar(model, "", "batch.size", float(model.batch_size))
 
     def _is_last(self, tensor: Tensor) -> bool:
-        """Whether it was the last one measured; one changed in place since then is another."""
+        """Whether it was the last one measured; one changed in place since then is another.
+
+        Told by numbers alone: a weak reference would hang on the user's tensor.
+        """
         version = -1 if tensor.is_inference() else tensor._version
-        last, self._last = self._last, (weakref.ref(tensor), version)
-        return last is not None and last[0]() is tensor and last[1] == version
+        now = (id(tensor), version, nodes.identity(tensor))
+        last, self._last = self._last, now
+        return last == now

@@ -6,8 +6,8 @@ from torch import Tensor, nn
 
 from traindx.capture.collectors import Collector
 from traindx.capture.models import TrackedModel
-from traindx.capture.nested import first_tensor
 from traindx.capture.recorder import Recorder
+from traindx.nested import first_tensor
 from traindx.records import Point
 from traindx.stats import batch_share
 

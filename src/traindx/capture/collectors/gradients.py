@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import weakref
+
 from torch import Tensor
 
+from traindx.capture.arrays import on_host
 from traindx.capture.collectors import Collector, Places
 from traindx.capture.models import TrackedModel
-from traindx.capture.recorder import Recorder
+from traindx.capture.recorder import Place, Recorder
+from traindx.messages import say
 from traindx.records import Point
 
 
@@ -15,38 +19,50 @@ class Gradients(Collector):
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__(recorder)
-        self._versions: dict[tuple[TrackedModel, str], tuple[int, int]] = {}
+        self._versions: dict[tuple[TrackedModel, str], tuple[weakref.ref[Tensor], int]] = {}
 
     def after_backward(self, model: TrackedModel, scale: float | Tensor | None) -> None:
         """Measure the gradients this backward has written."""
-        for fqn, param in model.trainable():
-            if (grad := param.grad) is not None and self._changed(model, fqn, grad):
-                place = (model, fqn, Point.GRAD)
-                self.recorder.tensor(place, _dense(grad), scale=scale, replace=True)
+        found = [
+            ((model, fqn, Point.GRAD), grad)
+            for fqn, param in model.trainable()
+            if (grad := param.grad) is not None and self._changed(model, fqn, grad)
+        ]
+        self.recorder.tensors(self._dense(found), scale=scale)
 
     def before_step(self, places: Places) -> None:
         """Measure what was changed since (clipping), or never came through `backward`."""
+        found: list[tuple[Place, Tensor]] = []
         for model, fqn, param in places:
             grad = param.grad
             if param.requires_grad:
                 self.recorder.scalar(model, fqn, "grad.absent", float(grad is None))
             if grad is not None and self._changed(model, fqn, grad):
                 seen = self.recorder.has((model, fqn, Point.GRAD))
-                point = Point.APPLIED_GRAD if seen else Point.GRAD
-                self.recorder.tensor((model, fqn, point), _dense(grad), replace=True)
+                found.append(((model, fqn, Point.APPLIED_GRAD if seen else Point.GRAD), grad))
+        self.recorder.tensors(self._dense(found))
 
-    def round_starts(self, model: TrackedModel) -> None:
-        """Forget the last step's versions."""
+    def let_go(self) -> None:
+        """Forget what has been measured."""
         self._versions = {}
 
     def _changed(self, model: TrackedModel, fqn: str, grad: Tensor) -> bool:
         """Whether it is not the one last seen there; models may share a parameter."""
-        version = (id(grad), grad._version)
-        changed = self._versions.get((model, fqn)) != version
-        self._versions[model, fqn] = version
-        return changed
+        seen, version = self._versions.get((model, fqn), (None, 0))
+        # A closure may free a gradient, and the next one gets its address.
+        if seen is not None and seen() is grad and version == grad._version:
+            return False
+        self._versions[model, fqn] = weakref.ref(grad), grad._version
+        return True
 
-
-def _dense(grad: Tensor) -> Tensor:
-    """The stored entries of a sparse gradient: the rows that the batch touched."""
-    return grad._values() if grad.is_sparse else grad
+    def _dense(self, found: list[tuple[Place, Tensor]]) -> list[tuple[Place, Tensor]]:
+        """Sparse gradients by their stored entries: the rows that the batch touched, each once."""
+        dense: list[tuple[Place, Tensor]] = []
+        for place, grad in found:
+            if not grad.is_sparse:
+                dense.append((place, grad))
+            elif grad.is_coalesced() or on_host(grad):
+                dense.append((place, grad.detach().coalesce().values()))
+            else:  # how often a row is stored, only the device knows
+                self.recorder.skip(place, say("a sparse gradient on a device is not coalesced"))
+        return dense

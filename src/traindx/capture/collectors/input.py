@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from traindx.capture.collectors import Collector
 from traindx.capture.models import TrackedModel
-from traindx.capture.nested import tensors
+from traindx.nested import tensors
 from traindx.records import Point
 
 

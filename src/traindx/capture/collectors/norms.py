@@ -1,211 +1,112 @@
 """BatchNorm's running statistics against the batches that made them, from its buffers alone.
 
-Between two snapshots of the buffers the layer has made k updates,
-`new = (1 - momentum)^k old + (1 - (1 - momentum)^k) batch`, so the batch statistics (for k > 1
-their weighted mean) follow without touching an activation; it works under torch.compile, too.
+It works under torch.compile, too; `traindx.capture.running` has the formulas.
 """
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple, cast
+import weakref
 
+import numpy as np
 import torch
-from torch import Tensor
 from torch.nn.modules.batchnorm import _BatchNorm  # pyright: ignore[reportPrivateUsage]
 
 from traindx.capture.collectors import Collector
 from traindx.capture.models import TrackedModel
 from traindx.capture.recorder import Recorder
+from traindx.capture.running import Layers, Setting, Snapshot, Values, running_mean
+from traindx.records import Point
 
-_PRECISION = 1e-3
-"""Largest relative error allowed in batch statistics recovered from float buffers."""
 _CHANNELS = 512
 """Most channels of a layer whose own statistics are written."""
 
-
-class _Snapshot(NamedTuple):
-    """The running statistics of several layers, one after another: (sum of C,), and (layers,)."""
-
-    layers: tuple[str, ...]
-    sizes: tuple[int, ...]
-    mean: Tensor
-    var: Tensor
-    tracked: Tensor
-
-
-class _Batch(NamedTuple):
-    """What the layers normalized: (sum of C,) each, and how far rounding may have changed it."""
-
-    mean: Tensor
-    var: Tensor
-    std: Tensor
-    rounding: Tensor
+_Found = tuple[dict[int, str], list[tuple[str, weakref.ref[_BatchNorm]]]]
+_Taken = list[tuple[Layers, Snapshot]]
 
 
 class Norms(Collector):
-    """Modes, updates and gaps of every normalization with running statistics.
-
-    All layers of a model are compared at once: a small operation costs the same for one layer as
-    for fifty.
-    """
+    """Modes, updates and gaps of every normalization with running statistics."""
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__(recorder)
-        self._before: dict[TrackedModel, list[_Snapshot]] = {}
-        self._untouched: dict[tuple[TrackedModel, tuple[str, ...]], Tensor] = {}
+        self._taken: dict[TrackedModel, tuple[int, _Taken]] = {}
+        self._found: dict[TrackedModel, _Found] = {}
+        self._known: dict[tuple[TrackedModel, torch.device, torch.dtype], Layers] = {}
 
     def round_starts(self, model: TrackedModel) -> None:
-        """Copy the buffers before the step."""
-        self._before[model] = [_snapshot(norms) for norms in _alike(model)]
+        """Copy the buffers before the step, unless the last one, just ended, has copied them."""
+        taken = self._taken.get(model)
+        if taken is None or taken[0] != self.recorder.step:
+            self._taken[model] = self.recorder.step, self._take(model)
 
     def before_backward(self, model: TrackedModel) -> None:
         """Note the modes in which the forward pass ran."""
         self.recorder.scalar(model, "", "mode.training", float(model.training))
-        for fqn, norm in tracking_norms(model):
+        for fqn, norm in self._tracking(model):
             self.recorder.scalar(model, fqn, "norm.training", float(norm.training))
 
     def round_ends(self, model: TrackedModel) -> None:
         """Compare the buffers with those before the step."""
-        before = {(old.layers, old.sizes): old for old in self._before.pop(model, [])}
-        for norms in _alike(model):
-            new = _snapshot(norms)
-            momentum = _per_layer([norm.momentum for _, norm in norms], new)
-            self._note(model, new, "tracked", new.tracked)
-            key = (model, new.layers)
-            if key not in self._untouched:
-                self._untouched[key] = _untouched(new)
-            weight = _initial_weight(momentum, new.tracked, self._untouched[key])
-            self._note(model, new, "initial_weight", weight)
-            if self.recorder.wants_vectors:
-                self._note_channels(model, new, "running_mean", new.mean)
-                self._note_channels(model, new, "running_var", new.var)
-            old = before.get((new.layers, new.sizes))
-            if old is not None and old.mean.dtype == new.mean.dtype:
-                eps = _per_layer([norm.eps for _, norm in norms], new)
-                self._compare(model, old, new, momentum, eps)
+        _, before = self._taken.pop(model, (0, []))
+        now = self._take(model)
+        with np.errstate(all="ignore"):  # the user may have made errors of what NumPy ignores
+            for layers, new in now:
+                self._note(model, layers, "tracked", new.tracked)
+                self._note(model, layers, "initial_weight", layers.initial_weight(new))
+                for others, old in before:
+                    if others.setting.comparable(layers.setting):
+                        self._compare(model, layers, old, new)
+                if self.recorder.wants_vectors:
+                    self._note_channels(model, layers, "running_mean", new.mean)
+                    self._note_channels(model, layers, "running_var", new.var)
+        # The next round begins as this one ends, with no training between them.
+        self._taken[model] = self.recorder.step + 1, now
 
-    def _compare(
-        self, model: TrackedModel, old: _Snapshot, new: _Snapshot, momentum: Tensor, eps: Tensor
-    ) -> None:
-        updates = new.tracked - old.tracked
-        weight = _new_weight(momentum, updates, new.tracked)
-        per_layer = torch.tensor(new.sizes, device=new.mean.device)
-        eps = eps.to(new.mean.dtype).repeat_interleave(per_layer)
-        batch = _batch(old, new, weight.repeat_interleave(per_layer), eps)
-        worst = torch.segment_reduce(batch.rounding, "max", lengths=per_layer)
-        self._note(model, new, "updates", updates)
-        for quantity, square in (
-            ("running_gap", _gap(batch, new, eps)),
-            ("variance_noise", _noise(batch, old, eps)),
-        ):
-            root = _root_mean(square, per_layer).where(worst < _PRECISION, math.nan)
-            self._note(model, new, quantity, root)
-        change = (new.mean - old.mean).square() / (new.var + eps)
-        self._note(model, new, "running_change", _root_mean(change, per_layer))
+    def _tracking(self, model: TrackedModel) -> list[tuple[str, _BatchNorm]]:
+        """The BatchNorm layers of a model that keep running statistics.
+
+        They are looked for again when its modules are others than when last asked.
+        """
+        fqns, found = self._found.get(model, ({}, []))
+        norms = [(fqn, norm) for fqn, ref in found if (norm := ref()) is not None]
+        if not fqns or fqns != model.fqns or len(norms) < len(found):
+            norms = [(fqn, part) for fqn, part in model.modules() if isinstance(part, _BatchNorm)]
+            self._found[model] = model.fqns, [(fqn, weakref.ref(norm)) for fqn, norm in norms]
+        return [pair for pair in norms if pair[1].running_mean is not None]
+
+    def _take(self, model: TrackedModel) -> _Taken:
+        """The statistics of its layers, by the device and type of their buffers."""
+        alike: dict[tuple[torch.device, torch.dtype], list[tuple[str, _BatchNorm]]] = {}
+        for fqn, norm in self._tracking(model):
+            mean = running_mean(norm)
+            if self.recorder.measurable((model, f"{fqn}.running_mean", Point.PARAM), mean):
+                alike.setdefault((mean.device, mean.dtype), []).append((fqn, norm))
+        taken: _Taken = []
+        for (device, dtype), norms in alike.items():
+            setting, key = Setting.of(norms), (model, device, dtype)
+            layers = self._known.get(key)
+            if layers is None or layers.setting != setting:
+                layers = self._known[key] = Layers.of(setting, running_mean(norms[0][1]))
+            taken.append((layers, layers.snapshot(norms)))
+        return taken
+
+    def _compare(self, model: TrackedModel, layers: Layers, old: Snapshot, new: Snapshot) -> None:
+        step = layers.compared(old, new)
+        for quantity, values in step.by_layer.items():
+            self._note(model, layers, quantity, values)
         if self.recorder.wants_vectors:
-            known = batch.rounding < _PRECISION
-            self._note_channels(model, new, "batch_mean", batch.mean.where(known, math.nan))
-            self._note_channels(model, new, "batch_var", batch.var.where(known, math.nan))
+            for quantity, values in layers.by_channel(step.batch).items():
+                self._note_channels(model, layers, quantity, values)
 
     def _note_channels(
-        self, model: TrackedModel, norms: _Snapshot, quantity: str, values: Tensor
+        self, model: TrackedModel, layers: Layers, quantity: str, values: Values
     ) -> None:
         start = 0
-        for fqn, size in zip(norms.layers, norms.sizes, strict=True):
+        for fqn, size in zip(layers.setting.layers, layers.setting.sizes, strict=True):
             channels = values[start : start + size : -(-size // _CHANNELS)]
-            self.recorder.vector(model, fqn, f"norm.{quantity}", channels)
+            self.recorder.vector(model, fqn, f"norm.{quantity}", layers.tensor(channels))
             start += size
 
-    def _note(self, model: TrackedModel, norms: _Snapshot, quantity: str, values: Tensor) -> None:
-        for fqn, value in zip(norms.layers, values.unbind(), strict=True):
+    def _note(self, model: TrackedModel, layers: Layers, quantity: str, values: Values) -> None:
+        for fqn, value in zip(layers.setting.layers, layers.numbers(values), strict=True):
             self.recorder.scalar(model, fqn, f"norm.{quantity}", value)
-
-
-def tracking_norms(model: TrackedModel) -> list[tuple[str, _BatchNorm]]:
-    """The BatchNorm layers of a model that keep running statistics."""
-    return [
-        (fqn, module)
-        for fqn, module in model.modules()
-        if isinstance(module, _BatchNorm) and module.running_mean is not None
-    ]
-
-
-def _alike(model: TrackedModel) -> list[list[tuple[str, _BatchNorm]]]:
-    """Its layers by the device and dtype of their buffers."""
-    groups: dict[tuple[object, object], list[tuple[str, _BatchNorm]]] = {}
-    for fqn, norm in tracking_norms(model):
-        mean = cast(Tensor, norm.running_mean)
-        groups.setdefault((mean.device, mean.dtype), []).append((fqn, norm))
-    return [*groups.values()]
-
-
-def _snapshot(norms: list[tuple[str, _BatchNorm]]) -> _Snapshot:
-    means = [cast(Tensor, norm.running_mean).detach() for _, norm in norms]
-    variances = [cast(Tensor, norm.running_var).detach() for _, norm in norms]
-    none = torch.zeros((), dtype=torch.long, device=means[0].device)
-    counts = [none if (n := norm.num_batches_tracked) is None else n.detach() for _, norm in norms]
-    mean, var = torch.cat(means), torch.cat(variances)
-    if mean.element_size() < 4:
-        mean, var = mean.float(), var.float()
-    layers, sizes = tuple(fqn for fqn, _ in norms), tuple(mean.numel() for mean in means)
-    return _Snapshot(layers, sizes, mean, var, torch.stack(counts).double())
-
-
-def _per_layer(values: list[float | None], norms: _Snapshot) -> Tensor:
-    """One setting of each layer; NaN stands for None."""
-    numbers = [math.nan if value is None else value for value in values]
-    return torch.tensor(numbers, dtype=torch.float64, device=norms.mean.device)
-
-
-def _new_weight(momentum: Tensor, updates: Tensor, tracked: Tensor) -> Tensor:
-    """Weight of the step's batches in the new statistics: 0 where there was no update."""
-    cumulative = updates / tracked.clamp_min(1)
-    return torch.where(momentum.isnan(), cumulative, 1 - torch.pow(1 - momentum, updates))
-
-
-def _untouched(norms: _Snapshot) -> Tensor:
-    """1 for layers whose statistics are the initial 0 and 1, 0 for others.
-
-    Asked once a layer, since it matters only as long as nothing has been counted.
-    """
-    sizes = torch.tensor(norms.sizes, device=norms.mean.device)
-    off = norms.mean.abs() + (norms.var - 1).abs()
-    return (torch.segment_reduce(off, "max", lengths=sizes) == 0).double()
-
-
-def _initial_weight(momentum: Tensor, tracked: Tensor, untouched: Tensor) -> Tensor:
-    """(1 - momentum)^tracked; 0 for statistics loaded without their counter."""
-    weight = torch.where(momentum.isnan(), 0.0, torch.pow(1 - momentum, tracked))
-    return torch.where(tracked == 0, untouched, weight)
-
-
-def _batch(old: _Snapshot, new: _Snapshot, weight: Tensor, eps: Tensor) -> _Batch:
-    """The batches between two snapshots, from their weight in the second."""
-    weight = weight.to(new.mean.dtype)
-    mean = old.mean + (new.mean - old.mean) / weight
-    # A batch's variance cannot be negative; rounding in the buffers can make it so.
-    var = (old.var + (new.var - old.var) / weight).clamp_min(0)
-    std = (var + eps).sqrt()
-    rounding = torch.finfo(mean.dtype).eps * (1 + (mean / std).abs()) / weight
-    return _Batch(mean, var, std, rounding)
-
-
-def _gap(batch: _Batch, new: _Snapshot, eps: Tensor) -> Tensor:
-    """By channel: b^2 + (a - 1)^2.
-
-    Normalizing a batch of mean m and variance v by running statistics instead of its own maps
-    the normalized value h to a·h + b (see `norm.running_gap` in `traindx.quantities`).
-    """
-    scale = (new.var + eps).rsqrt()
-    return ((batch.mean - new.mean) * scale).square() + (batch.std * scale - 1).square()
-
-
-def _noise(batch: _Batch, old: _Snapshot, eps: Tensor) -> Tensor:
-    """By channel: the square of the batch's variance against the running one before it."""
-    return ((batch.var - old.var) / (old.var + eps)).square()
-
-
-def _root_mean(square: Tensor, sizes: Tensor) -> Tensor:
-    """By layer."""
-    return torch.segment_reduce(square, "mean", lengths=sizes).sqrt()

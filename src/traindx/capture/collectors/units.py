@@ -11,16 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from traindx.capture.arrays import Array, array, on_host
 from traindx.capture.collectors import Collector
 from traindx.capture.models import TrackedModel
-from traindx.capture.nested import first_tensor
 from traindx.capture.nodes import name_of
 from traindx.capture.recorder import Recorder
+from traindx.nested import first_tensor
 from traindx.records import Point
 
 LOOKS = 1024
@@ -35,6 +37,8 @@ _RECTIFIERS = (nn.ReLU, nn.ReLU6, nn.Hardsigmoid)
 Not LeakyReLU, PReLU, RReLU, ELU, GELU, SiLU, which go on having a gradient; nor Hardswish and the
 shrinking ones, which are active below zero, too.
 """
+_PASSING = (nn.Dropout, nn.Identity)
+"""Their output may be their input."""
 _CHANNELS_FIRST = ("Conv", "BatchNorm", "GroupNorm", "InstanceNorm", "Pool")
 _CHANNELS_LAST = ("Linear", "LayerNorm", "RMSNorm", "Embedding")
 _DENSE, _OPENED_EVERY = 4, 4
@@ -54,7 +58,7 @@ _Key = tuple[TrackedModel, str, str, int, torch.device]
 class _Window:
     """Which units have been active since it was opened, (units,), and over how much."""
 
-    active: Tensor
+    active: Array | Tensor
     looks: int = 0
     samples: int = 0
     forward: int = -1
@@ -91,8 +95,8 @@ class Units(Collector):
         tensor = first_tensor(output)
         if tensor is None:
             return
-        passes = isinstance(module, nn.Dropout | nn.Identity)  # their output may be their input
-        if self.recorder.measured((model, fqn, Point.OUTPUT), tensor) and not passes:
+        passes = isinstance(module, _PASSING)
+        if not passes and self.recorder.has((model, fqn, Point.OUTPUT)):
             self._look(model, fqn, module, tensor)
             if self._nodes is not None and tensor.grad_fn is not None:
                 self._nodes.setdefault(tensor.grad_fn, fqn)
@@ -102,6 +106,10 @@ class Units(Collector):
 
     def before_backward(self, model: TrackedModel) -> None:
         """Let go of the graph: the model may be used without ever being called itself."""
+        self._nodes = None
+
+    def let_go(self) -> None:
+        """Let go of the graph: the forward pass has failed."""
         self._nodes = None
 
     def round_ends(self, model: TrackedModel) -> None:
@@ -119,8 +127,10 @@ class Units(Collector):
         self._windows = {k: window for k, window in self._windows.items() if window.round > oldest}
 
     def _write(self, model: TrackedModel, fqn: str, windows: list[_Window]) -> None:
-        dead = torch.stack([1 - window.active.double().mean() for window in windows])
-        self.recorder.scalar(model, fqn, "units.dead_fraction", dead.max())
+        dead = [_dead_fraction(window.active) for window in windows]
+        tensors = [fraction for fraction in dead if isinstance(fraction, Tensor)]
+        worst = torch.stack(tensors).max() if tensors else max(cast("list[float]", dead))
+        self.recorder.scalar(model, fqn, "units.dead_fraction", worst)
         looks = float(min(window.looks for window in windows))
         self.recorder.scalar(model, fqn, "units.samples", looks)
 
@@ -134,15 +144,14 @@ class Units(Collector):
         else:
             return
         axis = _unit_axis(tensor, kind)
-        if axis is None:
+        if axis is None or not self.recorder.measured((model, fqn, Point.OUTPUT), tensor):
             return
         units, device = tensor.shape[axis], tensor.device
         window = self._windows.get(key := (model, fqn, place, units, device))
         if window is None:
             if self.recorder.round >= _DENSE and self.recorder.round % _OPENED_EVERY:
                 return
-            none = torch.zeros(units, dtype=torch.bool, device=device)
-            window = self._windows[key] = _Window(none)
+            window = self._windows[key] = _Window(_none_active(tensor, units))
         if window.forward != self._forward:  # called again in one forward: the same samples
             window.samples += model.batch_size or tensor.shape[0]
         window.forward, window.round = self._forward, self.recorder.round
@@ -173,28 +182,50 @@ def _unit_axis(tensor: Tensor, kind: str) -> int | None:
     return 1 if first else tensor.dim() - 1
 
 
-def _note_active(active: Tensor, values: Tensor, axis: int) -> None:
+def _none_active(tensor: Tensor, units: int) -> Array | Tensor:
+    """Where to note the active ones: an array for a tensor on the CPU."""
+    if on_host(tensor):
+        return np.zeros(units, dtype=np.bool_)
+    return torch.zeros(units, dtype=torch.bool, device=tensor.device)
+
+
+def _dead_fraction(active: Array | Tensor) -> float | Tensor:
+    if isinstance(active, Tensor):
+        return 1 - active.to(torch.float32).mean()
+    return 1 - float(active.mean())
+
+
+def _note_active(active: Array | Tensor, values: Tensor, axis: int) -> None:
     """Add the units of `values` that are above zero somewhere, or at least not zero.
 
     On the CPU a few samples show most units to be active, and only the rest is read in full.
     """
-    if active.device.type != "cpu":
-        active.logical_or_(_ever_active(values, axis))
+    if isinstance(active, Tensor):
+        # A NaN is not known to be zero.
+        active.logical_or_(values.amax(_others(values, axis)).le(0).logical_not())
         return
     for part in (values[: -(-values.shape[0] // 8)], values):
-        idle = active.logical_not().nonzero().squeeze(1)
-        if not idle.numel():
+        idle = np.flatnonzero(~active)
+        if not idle.size:
             return
-        if 2 * idle.numel() < active.numel():
-            active[idle] = _ever_active(part.index_select(axis, idle), axis)
+        if 2 * idle.size < active.size:
+            some = part.index_select(axis, cast(Any, torch).from_numpy(idle))
+            active[idle] = _ever_active(some, axis)
         else:
-            active.logical_or_(_ever_active(part, axis))
+            active |= _ever_active(part, axis)
 
 
-def _ever_active(values: Tensor, axis: int) -> Tensor:
-    others = [dim for dim in range(values.dim()) if dim != axis]
-    # A NaN is not known to be zero.
-    return values.amax(others).le(0).logical_not()
+@np.errstate(all="ignore")
+def _ever_active(values: Tensor, axis: int) -> Array:
+    """The same of a tensor on the CPU."""
+    others = _others(values, axis)
+    half = values.element_size() < 4  # to widen all of it would cost more than to look at it
+    most = array(values.amax(others)) if half else array(values).max(axis=others)
+    return ~(most <= 0)
+
+
+def _others(values: Tensor, axis: int) -> tuple[int, ...]:
+    return tuple(dim for dim in range(values.dim()) if dim != axis)
 
 
 def _feeding(root: Any, nodes: dict[Any, str]) -> set[str]:

@@ -1,0 +1,199 @@
+"""`Measuring`: what a capture measures with, and what it does between two steps."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+
+from torch import Tensor
+
+from traindx.capture.cadence import Cadence
+from traindx.capture.collectors import Collector
+from traindx.capture.collectors.catalog import collectors
+from traindx.capture.compiled import CompiledActivations
+from traindx.capture.evaluations import Evaluations
+from traindx.capture.guard import guarded
+from traindx.capture.inventory import Inventory
+from traindx.capture.listening import Listening
+from traindx.capture.losses import Losses
+from traindx.capture.models import Models, TrackedModel
+from traindx.capture.moments import moments
+from traindx.capture.optimizers import Optimizers
+from traindx.capture.quiet import Quiet, Timed
+from traindx.capture.recorder import Place, Recorder
+from traindx.capture.taps import Taps
+from traindx.capture.transfer import Host, Part, Portion, Unread
+from traindx.capture.trap import Trap
+from traindx.facts import Json
+from traindx.records import Description, Event, EventKind, Scalar, Sink
+
+WALKED = 2
+"""Steps in which the autograd graph behind each loss is read."""
+
+
+class Measuring(Listening):
+    """What is known of the training, and the end of each of its steps."""
+
+    _opened: CompiledActivations
+    _trap: Trap
+
+    def __init__(
+        self,
+        sinks: Sequence[Sink],
+        cadence: Cadence,
+        taps: Taps,
+        warn: Callable[[str], None],
+        clock: Callable[[], float],
+        host: Host,
+    ) -> None:
+        super().__init__(sinks, warn, clock, host)
+        self._clock = clock
+        self._started = clock()
+        self._calls = taps.calls
+        self._cadence = cadence
+        self._models = Models(self._owners, self.given)
+        self._optimizers = Optimizers()
+        self._inventory = Inventory(self._models, self._optimizers)
+        self._losses = Losses(self._models, self._inventory)
+        self._evaluations = Evaluations()
+        self._recorder = Recorder()
+        self._moments = moments(collectors(self._recorder, self._output_gradient, self._calls))
+        self._quiet = Quiet(self._rounds, self._losses.tape, cadence, clock, self)
+        self._timed = Timed(self._quiet, self._pass_untimed)
+        self._measuring = True
+        self._compiled = False
+        self._backwards = 0
+        self._round_backwards = 0
+        self._measured_steps = 0
+
+    @abstractmethod
+    def _output_gradient(self, place: Place, step: int, gradient: Tensor | None) -> None:
+        """The gradient of the loss with respect to an output measured is there."""
+
+    def disarm(self) -> None:
+        """Put torch back as it was and write nothing more."""
+        self._quiet.leave()
+        super().disarm()
+        self._refer_to_no_tensor()
+        if self._models.loose is not None:
+            self._models.loose.forget()
+
+    @guarded
+    def swap_starts(self, *tensors: object) -> None:
+        """What two tensors hold is about to be exchanged, as conversions of a model may do it.
+
+        Torch refuses if anything refers to them weakly, and we do to a gradient within a step and
+        to tensors that no module holds.
+        """
+        self._refer_to_no_tensor()
+        if self._models.loose is not None:
+            self._models.loose.let_go(tensors)
+
+    @guarded
+    def swap_ended(self, *_tensors: object) -> None:
+        """That has been done, or has failed."""
+        if self._models.loose is not None:
+            self._models.loose.take_back()
+
+    def _refer_to_no_tensor(self) -> None:
+        for let_go in self._moments[Collector.let_go]:
+            let_go()
+
+    @property
+    def backwards(self) -> int:
+        """Backward passes seen."""
+        return self._backwards + self._quiet.backwards
+
+    def _summary(self, exit_code: int | None) -> dict[str, Json]:
+        return {
+            "exit_code": exit_code,
+            "steps": self._rounds.step,
+            "measured_steps": self._measured_steps,
+            "backwards": self.backwards,
+            "overhead_fraction": self._cadence.fraction,
+            "listening_fraction": self._cadence.spending.share_of_a_step(self._timed.typical),
+            **self._cadence.kept(self._rounds.step),
+            "sink_seconds": round(self._journal.seconds, 4),
+            "seconds": round(self._clock() - self._started, 4),
+        }
+
+    def _tell(self, moment: Callable[..., None], *what: object) -> None:
+        for tell in self._moments[moment] if self._measuring else ():
+            tell(*what)
+
+    def _end_round(self) -> None:
+        step = self._rounds.step
+        if self._measuring:
+            self._journal.write(self._measured(step), measured=True)
+            self._refer_to_no_tensor()
+            if reason := self._cadence.adapt(step):
+                detail: dict[str, Json] = {"every": self._cadence.every, "reason": reason}
+                self._journal.event(step + 1, EventKind.CADENCE, detail)
+            self._cadence.skip_time()  # writing and judging are told apart
+        else:
+            self._cadence.step_ended(measured=False, step=step)
+            overdue = self._cadence.mark >= self._journal.overdue_at
+            if self._evaluations.pending or overdue:
+                taken = self._take(step, fetch=overdue)
+                self._journal.write([*self._evaluations.events(step), *taken], fetch=overdue)
+        self._begin_round()
+
+    def _take(self, step: int, *, fetch: bool = True) -> list[Unread]:
+        """What every step leaves behind, up to this one."""
+        return [*self._optimizers.idle(fetch=fetch), *self._losses.tape.take(step, fetch=fetch)]
+
+    def _measured(self, step: int) -> Portion:
+        """Everything of a measured step; the event that says it is complete comes last."""
+        for model in self._models.confirmed():
+            self._tell(Collector.round_ends, model)
+        parts: list[Part] = [*self._evaluations.events(step)]
+        parts += [self._recorder.unread(), *self._recorder.skips(), *self._losses.reader.take(step)]
+        parts += [Description(step, facts) for facts in self._inventory.news(step)]
+        parts += [self._optimizers.unread(step), *self._take(step)]
+        parts.append(Scalar(step, "backwards", float(self._round_backwards)))
+        portion = self._journal.gather(parts)
+        seconds = self._cadence.step_ended(measured=True, step=step)
+        if step:
+            portion.append(Scalar(step, "step.seconds", seconds))
+        self._measured_steps += 1
+        portion.append(Event(step, EventKind.MEASURED))
+        return portion
+
+    def _begin_round(self) -> None:
+        self._quiet.leave()
+        self._rounds.end()
+        self._trap.round_ends()
+        self._round_backwards = 0
+        self._recorder.step = self._rounds.step
+        due = self._rounds.any_due(self._cadence.due)
+        self._measuring = due and self._cadence.affords(self._rounds.step)
+        if self._measuring:
+            for model in self._models.confirmed():
+                model.calls = {}
+                self._tell(Collector.round_starts, model)
+            for tracked in self._optimizers.of_this_thread():
+                tracked.clearing.keep_entries()
+            if self._compiled:
+                self._opened.round_starts(self._models.confirmed())
+        else:
+            self._pass_quietly()
+
+    def _pass_quietly(self) -> None:
+        """Let the steps up to the next measured one pass, if they are plain ones."""
+        name, model = self._rounds.alone(), self._models.only()
+        if name is None or model is None or not self._is_plain(model):
+            return
+        count = self._rounds.count(name)
+        steps = self._cadence.next_due(count) - count - 1  # whose end begins no measured one
+        for tracked in self._optimizers:
+            if tracked.name == name and steps:
+                self._quiet.begin(model, tracked, steps, self._journal.overdue_at)
+                self._calls.passing = self._timed
+
+    def _is_plain(self, model: TrackedModel) -> bool:
+        known = model.confirmed and model.called and self._rounds.step >= WALKED
+        waiting = self._evaluations.pending or self._evaluations.undecided
+        return known and self._thread.is_here and not (waiting or self._trap.armed)
+
+    def _pass_untimed(self) -> None:
+        self._calls.passing = self._quiet
