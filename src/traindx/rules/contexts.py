@@ -157,7 +157,7 @@ def amp_skipped(run: Run) -> Iterator[Context]:
         step = skipped[-1].step
         reason = say(
             "a GradScaler skipped {count} optimizer steps, last at step {step}",
-            count=len(skipped),
+            count=run.num_events(EventKind.AMP_SKIPPED),
             step=step,
         )
         yield Context("amp-skipped", reason, RUN, step, step)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from traindx.messages import Message, listed, say
 from traindx.quantities import QUANTITIES
 from traindx.records import EventKind
+from traindx.rules.probed import why_not
 from traindx.rules.rule import Rule
 from traindx.run import Run
 
@@ -17,14 +18,21 @@ _FED_BY: dict[str, Message] = {
 
 def hindrance(rule: Rule, run: Run) -> str:
     """The reason why `rule` says nothing of `run`; empty if it can be judged."""
+    if run.is_preflight and rule.source == "passive" and not _has_any(rule, run):
+        return say("needs training steps")
     return rule.applies(run) or _unmeasured(rule, run)
 
 
+def _has_any(rule: Rule, run: Run) -> bool:
+    """Whether any of what it reads was measured, if it reads anything that is."""
+    return not rule.reads or any(run.series(quantity) for quantity in rule.reads)
+
+
 def _unmeasured(rule: Rule, run: Run) -> str:
-    if not rule.reads or any(run.series(quantity) for quantity in rule.reads):
+    if _has_any(rule, run):
         return ""
     if rule.source in _FED_BY:
-        return _FED_BY[rule.source]
+        return why_not(run, rule.reads) or _FED_BY[rule.source]
     if not run.measured_steps:
         return say("no training step was measured")
     return _skipped(rule, run) or say("{quantities} not measured", quantities=listed(rule.reads))

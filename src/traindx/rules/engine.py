@@ -7,6 +7,7 @@ and looks back only; so it does not matter in what portions the items come.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from traindx.errors import UsageError
 from traindx.findings import Context, Evidence, Finding, NotEvaluated, Silenced, Verdict
@@ -21,6 +22,9 @@ from traindx.rules.order import Places
 from traindx.rules.rule import Rule
 from traindx.rules.track import Track
 from traindx.run import Run
+
+if TYPE_CHECKING:
+    from traindx.store.stretch import Stretch
 
 
 class Engine:
@@ -67,6 +71,12 @@ class Engine:
             if isinstance(item, Event) and item.kind is EventKind.MEASURED:
                 self._measured_step = item.step
                 self._evaluate()
+
+    def replay(self, stretch: Stretch) -> None:
+        """Take what was read of a file, and judge every measured step in it."""
+        for measured in self.run.replay(stretch):
+            self._measured_step = measured.step
+            self._evaluate()
 
     def close(self) -> None:
         """Judge what came after the last measured step, and leave the verdict in the run."""

@@ -44,7 +44,8 @@ class Track:
             self.count += 1
         self.evidence = evidence
         self._misses_in_a_row = 0
-        if self._hits_in_a_row >= self.rule.hits:
+        # What was seen before training does not come again, nor does it flicker.
+        if self._hits_in_a_row >= self.rule.hits or evidence.step < 0:
             self.found = self.active = True
 
     def miss(self, step: int) -> None:

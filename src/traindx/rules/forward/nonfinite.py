@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     Values = NDArray[np.float64]
     Flags = NDArray[np.bool_]
+    Steps = NDArray[np.int64]
 
 What = Literal["loss", "gradient", "parameter", "replay"]
 Kind = Literal["input", "module", "between", "loss", "loss-backward", "backward", "grad"]
@@ -89,11 +90,10 @@ def _first_steps(
     if broken is None and origin is None and not _last_bad(run, models, params):
         return
     grads = [it for name in models for it in run.series("grad.nonfinite", model=name)]
-    yield from _earliest("parameter", params, _is_nan, set())
+    yield from _earliest("parameter", params, _is_nan)
     if broken is not None:
         yield "loss", broken
-    skipped = {event.step for event in run.events(EventKind.AMP_SKIPPED)}
-    yield from _earliest("gradient", grads, _is_not_0, skipped)
+    yield from _earliest("gradient", grads, _is_not_0, run.amp_skipped)
     if origin is not None:
         yield "replay", origin.step
 
@@ -107,15 +107,16 @@ def _last_bad(run: Run, models: Sequence[str], params: Sequence[Series]) -> bool
 
 
 def _earliest(
-    what: What, found: Sequence[Series], bad: Callable[[Values], Flags], apart: set[int]
+    what: What,
+    found: Sequence[Series],
+    bad: Callable[[Values], Flags],
+    apart: Callable[[Steps], Flags] | None = None,
 ) -> Iterator[tuple[What, int]]:
-    import numpy as np
-
     first: list[int] = []
     for series in found:
         flags = bad(series.values)
-        if flags.any() and apart:
-            flags &= ~np.isin(series.steps, list(apart))
+        if apart and flags.any():
+            flags &= ~apart(series.steps)
         if flags.any():
             first.append(int(series.steps[int(flags.argmax())]))
     if first:

@@ -140,14 +140,7 @@ def _is_silent(run: Run, absent: Series, steps: float) -> bool:
     if highest is not None and not (_always_zero(highest) and _lowest_is_zero(run, absent.site)):
         return False
     # A gradient that is there but could not be measured counts as one.
-    return (len(highest) if highest else 0) + _missing(absent) >= len(absent)
-
-
-def _missing(absent: Series) -> float:
-    """At how many measured steps the gradient was None, without a sum where it is all or none."""
-    if absent.unchanged_since == absent.first_step:
-        return len(absent) * absent.last
-    return sum(absent.tail(len(absent)))
+    return (highest.count if highest else 0) + absent.num_nonzero >= absent.count
 
 
 def _lowest_is_zero(run: Run, site: Site) -> bool:

@@ -1,0 +1,199 @@
+"""`traindx preflight`: probe a training before it is run."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from traindx.cli import options, outcome
+from traindx.cli.language import Lang, spoken
+from traindx.errors import UsageError
+from traindx.findings import Severity
+from traindx.messages import Message, counted, say
+from traindx.run import Run
+
+if TYPE_CHECKING:
+    from traindx.config import Config
+    from traindx.preflight.case import Case
+    from traindx.preflight.runner import Plan
+
+
+def preflight(
+    target: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TARGET [ARGS]...",
+            help="A script and its arguments, `package.module:name` or `file.py:name`.",
+        ),
+    ] = None,
+    module: Annotated[
+        bool, typer.Option("-m", help="TARGET is the name of a module, as for `python -m`.")
+    ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Leave out the probes that train.")
+    ] = False,
+    shape: Annotated[
+        str | None,
+        typer.Option(metavar="SHAPE", help="Of a standard normal batch, as `64x1x28x28`."),
+    ] = None,
+    json: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write the verdict as JSON; `-` prints it.")
+    ] = None,
+    html: Annotated[
+        str | None, typer.Option("--html", "-o", metavar="FILE", help="Write the page.")
+    ] = None,
+    fail_on: Annotated[
+        Severity | None,
+        typer.Option(help="Exit with 1 if a finding is this severe or more; error by default."),
+    ] = None,
+    select: options.Select = None,
+    ignore: options.Ignore = None,
+    context: options.Contexts = None,
+    baseline: options.Baseline = None,
+    config: options.ConfigFile = None,
+    lang: Lang = None,
+) -> None:
+    """Probe a training before it is run; exit 0 if clean, 1 on findings, 2 on unusable input."""
+    words = _words(target, module=module)
+    settings = options.load(
+        config,
+        select=select,
+        ignore=ignore,
+        contexts=context,
+        baseline=baseline,
+        fail_on=fail_on,
+    )
+    report = _Report(settings, _file(json), _file(html))
+    outcome.prepare()
+    if is_named(words, module=module):
+        report.finish(_of_target(words[0], shape, report, quick=quick))
+    else:
+        _of_script(words, report, module=module, quick=quick)
+
+
+def is_named(words: list[str], *, module: bool) -> bool:
+    """Whether a target names a model in a file or module, and no script."""
+    return not module and ":" in Path(words[0]).name and not Path(words[0]).exists()
+
+
+def _of_target(target: str, shape: str | None, report: _Report, *, quick: bool) -> Run:
+    from traindx.preflight.checking import check
+    from traindx.preflight.scripts import apart
+    from traindx.preflight.targets import case_named
+
+    with apart():
+        case = case_named(target, shape=shape)
+        judging = report.settings.judging()
+        return check(case, quick=quick, judging=judging, command=(target,), tell=report.plan)
+
+
+def _of_script(words: list[str], report: _Report, *, module: bool, quick: bool) -> None:
+    from traindx.preflight.scripts import Script, apart
+    from traindx.script import run_module, run_script
+
+    judging, language = report.settings.judging(), spoken()
+    path, args = words[0], words[1:]
+
+    def look(case: Case) -> Run:
+        from traindx.preflight.checking import check
+
+        return check(case, quick=quick, judging=judging, command=(path, *args), tell=report.plan)
+
+    with apart() as stream:
+
+        def insist(run: Run) -> None:
+            report.write(run, stream, language)
+            os._exit(report.exit_code(run))
+
+        script = Script(look, insist)
+        run = run_module if module else run_script
+        judged = script.to_first_step(lambda: run(path, args))
+    report.finish(judged)
+
+
+class _Report:
+    """Where what was found goes."""
+
+    def __init__(self, settings: Config, json: str | None, html: str | None) -> None:
+        self.settings = settings
+        self._json = json
+        self._html = html
+        self._stderr = outcome.stderr()
+        self._language = spoken()
+
+    def plan(self, plan: Plan) -> None:
+        """Say what is about to be done, and what it will cost."""
+        outcome.tell(planned(plan), self._stderr, self._language)
+
+    def finish(self, run: Run) -> None:
+        """Write everything, and leave with the exit code that it deserves."""
+        self.write(run, sys.stdout, self._language)
+        raise typer.Exit(self.exit_code(run))
+
+    def write(self, run: Run, stream: TextIO | None, language: str) -> None:
+        """Write what was asked for: the documents, and the text if standard output is free."""
+        if self._html is not None:
+            from traindx.report.html.page import render
+
+            outcome.write(render(run, language), self._html)
+        if self._json == "-":
+            from traindx.report import json
+
+            if stream is not None:
+                with contextlib.suppress(OSError, ValueError):
+                    print(json.render(run), file=stream, flush=True)
+            return
+        if self._json is not None:
+            outcome.write_json(run, self._json)
+        outcome.show(run, stream)
+
+    def exit_code(self, run: Run) -> int:
+        """0 if there is no finding that fails it, else 1."""
+        return int(outcome.failed(run, self.settings.fail_on or Severity.ERROR))
+
+
+def planned(plan: Plan) -> Message:
+    """What is about to be done, in one sentence."""
+    probes = counted(plan.probes, "{n} probe", "{n} probes")
+    left = len(plan.planned) - plan.probes
+    if not left:
+        return say("{probes}, about {seconds:.1f} s.", probes=probes, seconds=plan.seconds)
+    return say(
+        "{probes}, about {seconds:.1f} s; {left} cannot look or are left out.",
+        probes=probes,
+        seconds=plan.seconds,
+        left=left,
+    )
+
+
+def _file(name: str | None) -> str | None:
+    """The file wherever the script may change to."""
+    return name if name in (None, "-") else str(Path(name).absolute())
+
+
+def _words(target: list[str] | None, *, module: bool) -> list[str]:
+    if find_spec("torch") is None:
+        raise UsageError(
+            say(
+                "`traindx preflight` needs PyTorch, which is not installed here. Install it as "
+                "your system needs it, or with `pip install traindx[torch]`."
+            )
+        )
+    if not target:
+        raise UsageError(
+            say(
+                "`traindx preflight` needs a script or a target: `traindx preflight train.py`, "
+                "`traindx preflight package.module:name`."
+            )
+        )
+    if not (module or is_named(target, module=module) or Path(target[0]).exists()):
+        raise UsageError(
+            say("There is no script `{script}`. Give the path of a Python file.", script=target[0])
+        )
+    return target

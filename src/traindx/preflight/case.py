@@ -1,0 +1,310 @@
+"""`Case`: one model, one batch, and the loss between them, as the training has them."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.optim.optimizer import Optimizer
+
+from traindx.messages import Message, say
+from traindx.preflight.losses import Calls as Calls
+from traindx.preflight.losses import Loss, Replayed, same
+from traindx.preflight.structures import mapped, named_tensors
+from traindx.preflight.tape import LOSSES, Changed, Entry, Tape, losses_among
+
+_NOTHING = Message("")
+
+
+class DoesNotApplyError(Exception):
+    """Why a probe has nothing to say of a case, in one line."""
+
+    @property
+    def reason(self) -> Message:
+        """The line."""
+        return self.args[0]
+
+
+class Compared(NamedTuple):
+    """One call of a known loss function.
+
+    Attributes:
+        function: Its name: `cross_entropy`, `mse_loss`, …
+        prediction: What it was given first.
+        target: What it was given second.
+        options: Its other arguments by name.
+        value: What it returned, with its graph.
+    """
+
+    function: str
+    prediction: Tensor
+    target: Tensor
+    options: Mapping[str, Any]
+    value: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Loaders:
+    """The data loaders that are visible where the training runs.
+
+    Attributes:
+        training: The one that gives the batch; None if none was seen.
+        others: The others, by the names of their variables.
+    """
+
+    training: Any = None
+    others: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What the probes look at.
+
+    Attributes:
+        model: The model; where a training calls several, they are its children.
+        name: Its name in the run.
+        args: The arguments it is called with; of several calls, all that goes into them.
+        kwargs: The keyword arguments.
+        loss_found: The loss as a function of the output; None if there is none.
+        why_no_loss: Why there is none; empty if there is one.
+        optimizer: The optimizer that is about to step; None if there is none.
+        loaders: The data loaders.
+        compiled: Whether torch.compile runs it; the probes run it without.
+        training: The mode it was called in.
+        autocast: The autocast regions it was called in.
+        score: What calls it; None where that is a plain call.
+        wide: Whether it is a copy in float64.
+    """
+
+    model: nn.Module
+    name: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any] = field(default_factory=dict[str, Any])
+    loss_found: Loss | None = None
+    why_no_loss: Message = _NOTHING
+    optimizer: Optimizer | None = None
+    loaders: Loaders = Loaders()
+    compiled: bool = False
+    training: bool = True
+    autocast: tuple[tuple[str, torch.dtype], ...] = ()
+    score: Calls | None = None
+    wide: bool = False
+
+    # -- running it ------------------------------------------------------------------------------
+
+    def output(self, args: Sequence[Any] | None = None, kwargs: Any = None) -> Any:
+        """Run the model on its batch, or on another, as the training does."""
+        given = self.args if args is None else tuple(args)
+        named = self.kwargs if kwargs is None else dict(kwargs)
+        with ExitStack() as stack:
+            for device, dtype in self.autocast:
+                stack.enter_context(torch.autocast(device, dtype=dtype, cache_enabled=False))
+            if self.score is not None:
+                return self.score.outputs(given)
+            return self.model(*given, **named)
+
+    def loss_of(self, output: Any) -> Tensor:
+        """The scalar given to backward, as a function of the model's output."""
+        if self.loss_found is None:
+            raise DoesNotApplyError(self.why_no_loss or say("no loss was found"))
+        return self.loss_found.of(output)
+
+    def loss(self) -> Tensor:
+        """The loss of the batch."""
+        return self.loss_of(self.output())
+
+    def compared(self, output: Any) -> list[Compared]:
+        """The calls of known loss functions in the loss of an output, in order."""
+        tape = Tape()
+        with tape:
+            loss = self.loss_of(output)
+        own = [_compared(entry) for entry in losses_among(tape.entries)]
+        if not own:  # the model may hold its loss: then it is called within
+            own = self._within(loss)
+        return [one for one in own if one is not None]
+
+    def _within(self, loss: Tensor) -> list[Compared | None]:
+        """The calls of known loss functions inside the model, of a new pass."""
+        tape = Tape()
+        with tape:
+            self.output()
+        del loss
+        return [_compared(entry) for entry in losses_among(tape.entries)]
+
+    # -- what it is ------------------------------------------------------------------------------
+
+    @property
+    def batch_size(self) -> int | None:
+        """Samples of the batch: axis 0 of an argument, the one that a target agrees with.
+
+        Without such a target, of the first tensor argument; None if there is none.
+        """
+        given = [t for _, t in named_tensors([self.args, self.kwargs]) if t.dim()]
+        rows = [tensor.shape[0] for tensor in given]
+        agreed = [t.shape[0] for t in self.targets if t.dim() and t.shape[0] in rows]
+        return next(iter([*agreed, *rows]), None)
+
+    @property
+    def targets(self) -> tuple[Tensor, ...]:
+        """The tensors besides the output that go into the loss."""
+        own = {id(param) for param in self.model.parameters()}
+        found = self.loss_found.targets() if self.loss_found is not None else []
+        return tuple(tensor for tensor in found if id(tensor) not in own)
+
+    @property
+    def device(self) -> torch.device:
+        """Where its first parameter lies."""
+        first = next(self.model.parameters(), None)
+        return torch.device("cpu") if first is None else first.device
+
+    def trainable(self) -> list[tuple[str, nn.Parameter]]:
+        """Its parameters that take gradients, by their dotted paths."""
+        return [(fqn, param) for fqn, param in self.model.named_parameters() if param.requires_grad]
+
+    # -- others like it --------------------------------------------------------------------------
+
+    def with_args(self, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> Case:
+        """The same with another batch; its targets stay."""
+        return replace(
+            self, args=tuple(args), kwargs=dict(self.kwargs if kwargs is None else kwargs)
+        )
+
+    def subset(self, n: int) -> Case:
+        """The first `n` samples.
+
+        Raises:
+            DoesNotApplyError: The batch has no samples, or the loss does not follow.
+        """
+        size = self.batch_size
+        if size is not None and n >= size:
+            return self
+        return self.take(torch.arange(n))
+
+    def take(self, index: Tensor) -> Case:
+        """Some samples of the batch, by their places.
+
+        Raises:
+            DoesNotApplyError: The batch has no samples, or the loss does not follow.
+        """
+        size = self.batch_size
+        if size is None:
+            raise DoesNotApplyError(say("the batch has no axis of samples"))
+        given = [t for _, t in named_tensors([self.args, self.kwargs]) if t.dim()]
+        if any(t.shape[0] not in (1, size) and not _is_square(t) for t in given):
+            raise DoesNotApplyError(say("an input has no row for each of the {n} samples", n=size))
+        case = self._changed(_Taking(index, size), None)
+        if self.loss_found is not None:
+            case._must_follow(self, len(index))
+        return case
+
+    def _must_follow(self, whole: Case, samples: int) -> None:
+        """The loss of some samples must be one: a program may have written their number down."""
+        from traindx.preflight.isolation import isolated
+
+        try:
+            with isolated(whole), torch.no_grad():
+                self.loss_of(self.output())
+        except DoesNotApplyError:
+            raise
+        except Exception as error:
+            raise DoesNotApplyError(
+                say(
+                    "the loss of {n} samples alone cannot be computed: {error}",
+                    n=samples,
+                    error=f"{type(error).__name__}: {error}",
+                )
+            ) from error
+
+    def copy(self) -> Case:
+        """With a copy of the model, which has no optimizer.
+
+        Raises:
+            DoesNotApplyError: The model cannot be copied.
+        """
+        return self._copied(same)
+
+    def double(self) -> Case:
+        """With a copy of model, batch and targets in float64; without autocast and optimizer.
+
+        Raises:
+            DoesNotApplyError: The model cannot be copied, or is not computed in float64 then.
+        """
+        case = replace(self._copied(_wide), autocast=(), wide=True)
+        case.model.double()
+        if case.score is not None:
+            case = replace(case, score=case.score.wider())
+        if case.loss_found is not None and isinstance(case.loss_found, Replayed):
+            case = replace(case, loss_found=replace(case.loss_found, wide=True))
+        return case
+
+    def _copied(self, change: Changed) -> Case:
+        try:
+            model = copy.deepcopy(self.model)
+        except Exception as error:
+            raise DoesNotApplyError(
+                say("the model cannot be copied: {error}", error=f"{type(error).__name__}: {error}")
+            ) from error
+        pairs = zip(self.model.modules(), model.modules(), strict=True)
+        modules = {id(old): new for old, new in pairs}
+        params = zip(self.model.parameters(), model.parameters(), strict=True)
+        own: dict[int, Tensor] = {id(old): new for old, new in params}
+
+        def changed(tensor: Tensor) -> Tensor:
+            return own[id(tensor)] if id(tensor) in own else change(tensor)
+
+        return replace(self._changed(changed, modules), model=model, optimizer=None)
+
+    def _changed(self, change: Changed, modules: Mapping[int, nn.Module] | None) -> Case:
+        return replace(
+            self,
+            args=tuple(mapped(list(self.args), change)),
+            kwargs=mapped(dict(self.kwargs), change),
+            loss_found=self.loss_found and self.loss_found.changed(change, modules),
+            score=self.score and self.score.changed(change, modules),
+        )
+
+
+def _wide(tensor: Tensor) -> Tensor:
+    return tensor.detach().double() if tensor.is_floating_point() else tensor
+
+
+def _is_square(tensor: Tensor) -> bool:
+    """Whether it may be a mask of positions by positions, the same for every sample."""
+    return tensor.dim() == 2 and tensor.shape[0] == tensor.shape[1]
+
+
+class _Taking:
+    """Takes rows of the tensors that have a row for each sample, or several one after another."""
+
+    def __init__(self, index: Tensor, size: int) -> None:
+        self._index = index
+        self._size = size
+
+    def __call__(self, tensor: Tensor) -> Tensor:
+        if isinstance(tensor, nn.Parameter) or not tensor.dim():
+            return tensor
+        index = self._index.to(tensor.device)
+        if tensor.shape[0] == self._size:
+            return tensor.detach()[index]
+        base = tensor._base
+        if base is not None and base.dim() and base.shape[0] == self._size:
+            times, rest = divmod(tensor.shape[0], self._size)
+            if times and not rest and tensor.is_contiguous():  # the samples' rows, flattened
+                rows = tensor.detach().reshape(self._size, times, *tensor.shape[1:])[index]
+                return rows.flatten(0, 1)
+        return tensor
+
+
+def _compared(entry: Entry) -> Compared | None:
+    assert entry.function in LOSSES
+    named = inspect.signature(entry.function).bind(*entry.args, **entry.kwargs).arguments
+    prediction, target = (named.pop(name) for name in list(named)[:2])
+    if not isinstance(prediction, Tensor) or not isinstance(target, Tensor):
+        return None
+    return Compared(entry.name, prediction, target, named, entry.result)

@@ -1,0 +1,150 @@
+"""A case probed and judged: the items of step -1 go to the engine that judges every run."""
+
+from __future__ import annotations
+
+import inspect
+import platform
+import secrets
+import sys
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim.optimizer import Optimizer
+
+from traindx import __version__
+from traindx.capture.owners import name_in_frames
+from traindx.config import load
+from traindx.facts import Json
+from traindx.preflight.case import Case
+from traindx.preflight.given import case_of
+from traindx.preflight.probe import STEP
+from traindx.preflight.runner import Plan, Preflight
+from traindx.records import RUN, Event, EventKind
+from traindx.rules.engine import Engine
+from traindx.rules.judging import Judging
+from traindx.run import Run
+
+
+def check(
+    case: Case,
+    *,
+    quick: bool = False,
+    judging: Judging | None = None,
+    command: Sequence[str] | None = None,
+    tell: Callable[[Plan], None] | None = None,
+) -> Run:
+    """Probe a case and judge what was measured.
+
+    Args:
+        case: The case; everything in it is as before afterwards.
+        quick: Whether to leave out the probes that train.
+        judging: Which rules, with what thresholds, and what to pass over.
+        command: The command line to note.
+        tell: Told what will be done and what it is expected to cost, before it begins.
+    """
+    began = time.perf_counter()
+    flight = Preflight(case, quick=quick)
+    plan = flight.plan()
+    if tell is not None:
+        tell(plan)
+    engine = Engine(run=Run(), judging=judging)
+    header = _header(case, command, quick, plan, flight)
+    engine.write([Event(STEP, EventKind.STARTED, RUN, header)])
+    for items in flight.items(plan):
+        engine.write(items)
+    ended: dict[str, Json] = {
+        "exit_code": None,
+        "steps": 0,
+        "measured_steps": 0,
+        "seconds": time.perf_counter() - began,
+    }
+    engine.write([Event(STEP, EventKind.MEASURED), Event(STEP, EventKind.ENDED, RUN, ended)])
+    engine.close()
+    return engine.run
+
+
+def _header(
+    case: Case, command: Sequence[str] | None, quick: bool, plan: Plan, flight: Preflight
+) -> dict[str, Json]:
+    versions: dict[str, Json] = {
+        "traindx": __version__,
+        "python": platform.python_version(),
+        "torch": str(torch.__version__),
+    }
+    return {
+        "id": secrets.token_hex(8),
+        "kind": "preflight",
+        "command": None if command is None else [*command],
+        "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "versions": versions,
+        "platform": sys.platform,
+        "quick": quick,
+        "estimate": plan.seconds,
+        "state": flight.digest,
+        "case": _case(case, flight),
+    }
+
+
+def _case(case: Case, flight: Preflight) -> dict[str, Json]:
+    """What was found to probe."""
+    return {
+        "model": case.name,
+        "batch_size": case.batch_size,
+        "loss": ("+".join(flight.losses) or "own") if case.loss_found else None,
+        "why_no_loss": None if case.loss_found else str(case.why_no_loss),
+        "failure": str(flight.failure) or None,
+        "optimizer": type(case.optimizer).__name__ if case.optimizer is not None else None,
+        "training_loader": case.loaders.training is not None,
+        "other_loaders": [*case.loaders.others],
+    }
+
+
+def preflight(
+    model: nn.Module,
+    batch: Any,
+    loss: Callable[..., Any] | None = None,
+    optimizer: Optimizer | None = None,
+    *,
+    quick: bool = False,
+    name: str | None = None,
+    loader: Any = None,
+    config: str | Path | None = None,
+    contexts: Sequence[str] | None = None,
+) -> Run:
+    """Probe a model before it is trained, and judge what the probes have seen.
+
+    ```python
+    run = traindx.preflight(model, (images, labels), nn.CrossEntropyLoss(), optimizer)
+    print(run.verdict.findings)
+    ```
+
+    The model, its buffers, gradients and modes, the optimizer and the random state are afterwards
+    what they were, bit for bit.
+
+    Args:
+        model: The model, in the mode it is trained in.
+        batch: What it is called with: a tuple or list of arguments, of which with a loss the last
+            one is the target; a dict of keyword arguments; or its one argument.
+        loss: `loss(output, target)` or `loss(output)`; None takes the one that the model returns.
+        optimizer: The optimizer, if there is one.
+        quick: Whether to leave out the probes that train.
+        name: What to call the model; by default the name of its variable.
+        loader: The data loader, if there is one.
+        config: A file with settings; the nearest `pyproject.toml` by default.
+        contexts: What is so by design, such as `pretrained`.
+
+    Raises:
+        WrongTypeError: Something is of another kind.
+        UsageError: The model fails on its batch, or the loss on the output.
+    """
+    settings = load(None if config is None else Path(config)).over(
+        "`{}`", contexts=None if contexts is None else list(contexts)
+    )
+    called = name or name_in_frames(model, inspect.currentframe())
+    case = case_of(model, batch, loss, optimizer, name=called, loader=loader)
+    return check(case, quick=quick, judging=settings.judging())

@@ -1,0 +1,82 @@
+"""Probe: the loss of the untrained model beside that of a guess that looks at nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from traindx.messages import say
+from traindx.preflight.case import Case, Compared, DoesNotApplyError
+from traindx.preflight.probe import STEP, observed, probe
+from traindx.preflight.structures import named_tensors
+from traindx.records import Item, Scalar, Site
+
+
+@probe(
+    needs=("comparison",),
+    writes=("probe.initial_loss", "probe.chance_loss", "probe.logit_std"),
+    passes=0.5,
+)
+def loss_at_chance(case: Case) -> Iterator[Item]:
+    """The data loss before training, beside that of a guess that looks at nothing."""
+    with torch.no_grad():
+        output = case.output()
+        compared = case.compared(output)
+    known = next((one for one in compared if one.function in _CHANCE), None)
+    if known is None:
+        raise DoesNotApplyError(say("no loss whose value at chance is known was seen"))
+    site = Site(case.name)
+    chance, classes = _CHANCE[known.function](known)
+    if known.options.get("reduction", "mean") == "none":
+        raise DoesNotApplyError(say("the loss function returns no single number"))
+    value = float(known.value.detach())
+    if known.options.get("reduction", "mean") == "sum":
+        value /= _terms(known)
+    yield Scalar(STEP, "probe.initial_loss", value, site)
+    yield Scalar(STEP, "probe.chance_loss", chance, site)
+    yield Scalar(STEP, "probe.logit_std", _spread(known.prediction), site)
+    yield observed(
+        "loss-at-chance",
+        site,
+        function=known.function,
+        classes=classes,
+        weighted=known.options.get("weight") is not None,
+        others=len(compared) - 1,
+        zero_output=all(not bool(t.any()) for _, t in named_tensors(output)),
+    )
+
+
+def _classes(compared: Compared) -> tuple[float, int]:
+    """Of C classes without any knowledge: ln C."""
+    prediction = compared.prediction
+    classes = prediction.shape[1] if prediction.dim() > 1 else prediction.shape[0]
+    return math.log(classes), classes
+
+
+def _binary(_compared: Compared) -> tuple[float, int]:
+    """Of yes or no without any knowledge: ln 2."""
+    return math.log(2), 2
+
+
+_CHANCE = {
+    "cross_entropy": _classes,
+    "nll_loss": _classes,
+    "binary_cross_entropy": _binary,
+    "binary_cross_entropy_with_logits": _binary,
+}
+
+
+def _terms(compared: Compared) -> int:
+    """Over how many terms a loss sums."""
+    if compared.function in ("cross_entropy", "nll_loss"):
+        shape = compared.prediction.shape
+        return max(1, compared.prediction.numel() // (shape[1] if len(shape) > 1 else shape[0]))
+    return max(1, compared.prediction.numel())
+
+
+def _spread(prediction: Tensor) -> float:
+    values = prediction.detach().double()
+    return float(values.std(correction=0)) if values.numel() else math.nan

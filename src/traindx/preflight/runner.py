@@ -1,0 +1,230 @@
+"""Runs the probes on a case, one after another, each isolated and timed."""
+
+from __future__ import annotations
+
+import gc
+import time
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+
+from traindx.facts import Json
+from traindx.messages import Message, listed, say
+from traindx.preflight.case import Case, DoesNotApplyError
+from traindx.preflight.catalog import catalog
+from traindx.preflight.describing import described
+from traindx.preflight.isolation import State
+from traindx.preflight.probe import STEP, Probe
+from traindx.preflight.structures import named_tensors
+from traindx.records import RUN, Description, Event, EventKind, Item
+
+Clock = Callable[[], float]
+_FEW = 4
+"""Samples that are a few."""
+_PART = 0.3
+"""What they are taken to cost, of a batch, where they cannot be tried."""
+_LONG = 2.0
+"""Seconds of a pass from which on one is enough to know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A probe that will look, or why it will not.
+
+    Attributes:
+        probe: The probe.
+        seconds: What it is expected to take.
+        reason: Why it will not look; empty if it will.
+    """
+
+    probe: Probe
+    seconds: float
+    reason: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What will be done, and what it is expected to cost.
+
+    Attributes:
+        planned: Every probe.
+        seconds: Of all that will look.
+    """
+
+    planned: tuple[Planned, ...]
+
+    @property
+    def seconds(self) -> float:
+        """What all that will look are expected to take."""
+        return sum(one.seconds for one in self.planned if not one.reason)
+
+    @property
+    def probes(self) -> int:
+        """How many will look."""
+        return sum(not one.reason for one in self.planned)
+
+
+class Preflight:
+    """The probes of one case.
+
+    Args:
+        case: The case.
+        quick: Whether to leave out the probes that train.
+        probes: The probes; all if None.
+        clock: Seconds.
+
+    Attributes:
+        failure: Why the case cannot be run again; empty if it can.
+        losses: The loss functions of torch in its loss.
+    """
+
+    def __init__(
+        self,
+        case: Case,
+        *,
+        quick: bool = False,
+        probes: Iterable[Probe] | None = None,
+        clock: Clock = time.perf_counter,
+    ) -> None:
+        self._case = case
+        self._clock = clock
+        self._quick = quick
+        self._probes = list(catalog().values() if probes is None else probes)
+        self._state = State(case)
+        self._around = 0.0
+        self._facts: list[Item] = []
+        self.losses: tuple[str, ...] = ()
+        self.failure = self._described()
+        self._pass = 0.0 if self.failure else self._timed(case)
+        self._few = 0.0 if self.failure else self._timed_few()
+
+    def _described(self) -> Message:
+        """Describe the case by a pass; why it cannot be run, empty if it can."""
+        try:
+            with quietly():
+                self._state.begin()
+                self._facts = [Description(STEP, facts) for facts in described(self._case)]
+                if self._case.loss_found is not None:
+                    compared = self._case.compared(self._case.output())
+                    self.losses = tuple(one.function for one in compared)
+        except Exception as error:
+            return say(
+                "the model cannot be run on its batch again: {error}",
+                error=f"{type(error).__name__}: {error}",
+            )
+        finally:
+            began = self._clock()
+            self._state.restore()
+            self._around = self._clock() - began
+        return Message("")
+
+    def _timed_few(self) -> float:
+        """Seconds of such a pass of a few samples; a part of the whole where there is none."""
+        try:
+            return self._timed(self._case.subset(_FEW))
+        except DoesNotApplyError:
+            return self._pass * _PART
+        finally:
+            self._state.restore()
+
+    def _timed(self, case: Case) -> float:
+        """Seconds of a forward and a backward pass: the least of three, if they are short."""
+        try:
+            with quietly():
+                self._state.begin()
+                taken = [self._one_pass(case)]
+                while len(taken) < 3 and min(taken) < _LONG:
+                    taken.append(self._one_pass(case))
+        except Exception:  # whatever it is, a probe will tell
+            return 0.0
+        finally:
+            self._state.restore()
+        return min(taken)
+
+    def _one_pass(self, case: Case) -> float:
+        began = self._clock()
+        output = case.output()
+        if case.loss_found is not None:
+            total = case.loss_of(output)
+        else:
+            total = sum(t.float().sum() for _, t in named_tensors(output) if t.grad_fn is not None)
+        if isinstance(total, torch.Tensor) and total.requires_grad:
+            torch.autograd.backward(total)
+        return self._clock() - began
+
+    # -- the plan --------------------------------------------------------------------------------
+
+    def plan(self) -> Plan:
+        """What will be done, and what it is expected to cost."""
+        return Plan(tuple(self._planned(probe) for probe in self._probes))
+
+    def _planned(self, probe: Probe) -> Planned:
+        if self.failure:
+            return Planned(probe, 0.0, self.failure)
+        if self._quick and probe.trains:
+            return Planned(probe, 0.0, say("left out by `--quick`: it trains"))
+        if reason := probe.missing(self._case):
+            return Planned(probe, 0.0, reason)
+        seconds = probe.cost(self._case, self._pass, self._few) + self._around
+        return Planned(probe, seconds, Message(""))
+
+    # -- the probes ------------------------------------------------------------------------------
+
+    def items(self, plan: Plan | None = None) -> Iterator[list[Item]]:
+        """What is known of the case, then what each probe has measured."""
+        yield self._facts
+        for planned in (plan or self.plan()).planned:
+            yield self._looked(planned)
+
+    def _looked(self, planned: Planned) -> list[Item]:
+        probe = planned.probe
+        told: dict[str, Json] = {
+            "name": probe.name,
+            "writes": list(probe.writes),
+            "trains": probe.trains,
+        }
+        if planned.reason:
+            return [Event(STEP, EventKind.PROBE, RUN, {**told, "reason": str(planned.reason)})]
+        began = self._clock()
+        items, reason = self._measured(probe)
+        traces = self._state.restore()
+        seconds = self._clock() - began
+        told |= {"seconds": seconds, "estimate": planned.seconds}
+        if reason:
+            told["reason"] = str(reason)
+        if traces:
+            told["trace"] = str(listed(traces[:8]))
+        return [*items, Event(STEP, EventKind.PROBE, RUN, told)]
+
+    def _measured(self, probe: Probe) -> tuple[list[Item], Message]:
+        try:
+            with quietly():
+                self._state.begin()
+                return list(probe.look(self._case)), Message("")
+        except DoesNotApplyError as error:
+            return [], error.reason
+        except Exception as error:
+            gc.collect()  # a graph in the traceback may hold much memory
+            return [], say("the probe failed: {error}", error=f"{type(error).__name__}: {error}")
+
+    @property
+    def digest(self) -> str:
+        """A hash of everything that the probes must leave as it is."""
+        return self._state.digest
+
+
+@contextmanager
+def quietly() -> Generator[None]:
+    """Inside, the user's model warns of nothing: it has been called before, and will be again."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def failures(items: Sequence[Item]) -> list[str]:
+    """The reasons why probes did not look."""
+    events = (item for item in items if isinstance(item, Event) and item.kind is EventKind.PROBE)
+    return [str(event.detail["reason"]) for event in events if "reason" in event.detail]

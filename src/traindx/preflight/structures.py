@@ -1,0 +1,85 @@
+"""Tensors in whatever a model takes and returns: tuples, dicts, dataclasses, output classes."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
+
+from torch import Tensor
+
+_DEPTH = 16
+"""Containers in containers that are opened."""
+
+
+def named_tensors(value: object) -> list[tuple[str, Tensor]]:
+    """Every tensor with its path (`logits`, `0.hidden`), in order; a bare tensor has none."""
+    return list(_walked(value, "", _DEPTH))
+
+
+def mapped(value: Any, change: Callable[[Tensor], Any]) -> Any:
+    """The same structure with every tensor changed; what holds none is the object itself."""
+    return _mapped(value, change, _DEPTH)
+
+
+def _walked(value: Any, path: str, depth: int) -> Iterator[tuple[str, Tensor]]:
+    if isinstance(value, Tensor):
+        yield path, value
+    elif depth:
+        for name, part in _parts(value):
+            yield from _walked(part, f"{path}.{name}" if path else name, depth - 1)
+
+
+def _parts(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        known = cast("Mapping[Any, Any]", value)
+        yield from ((str(key), part) for key, part in known.items())
+    elif isinstance(value, tuple) and (fields := getattr(cast(Any, value), "_fields", None)):
+        yield from zip(fields, cast("tuple[Any, ...]", value), strict=True)
+    elif isinstance(value, list | tuple):
+        elements = cast("list[Any] | tuple[Any, ...]", value)
+        yield from ((str(i), part) for i, part in enumerate(elements))
+    elif _is_record(value):
+        yield from _attributes(value).items()
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", vars(value))
+
+
+def _is_record(value: object) -> bool:
+    """Whether it is an object whose attributes are data: a dataclass, or a mapping's like."""
+    if isinstance(value, type) or not hasattr(value, "__dict__"):
+        return False
+    return dataclasses.is_dataclass(value) or (hasattr(value, "data") and hasattr(value, "keys"))
+
+
+def _mapped(value: Any, change: Callable[[Tensor], Any], depth: int) -> Any:
+    if isinstance(value, Tensor):
+        return change(value)
+    if not depth or not any(True for _ in _walked(value, "", depth)):
+        return value
+
+    def inner(part: Any) -> Any:
+        return _mapped(part, change, depth - 1)
+
+    kind = cast(Any, type(value))
+    if isinstance(value, tuple):
+        parts = [inner(part) for part in cast("tuple[Any, ...]", value)]
+        return kind._make(parts) if hasattr(kind, "_make") else kind(parts)  # or a packed sequence
+    return _refilled(value, inner)
+
+
+def _refilled(value: Any, inner: Callable[[Any], Any]) -> Any:
+    """A shallow copy with its parts changed."""
+    same = copy.copy(value)
+    if isinstance(value, Mapping):
+        for key, part in list(cast("Mapping[Any, Any]", value).items()):
+            same[key] = inner(part)
+    elif isinstance(value, list):
+        same[:] = [inner(part) for part in cast("list[Any]", value)]
+    else:
+        for name, part in _attributes(value).items():
+            object.__setattr__(same, name, inner(part))  # a frozen dataclass refuses its own
+    return same

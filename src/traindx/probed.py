@@ -1,0 +1,150 @@
+"""What probes measure before training, at step -1: the name behind `probe.`, unit and meaning."""
+
+from __future__ import annotations
+
+from traindx.messages import Message, say
+
+PROBED: tuple[tuple[str, str | Message, Message], ...] = (
+    (
+        "initial_loss",
+        say("as the user's"),
+        say("Before training: the loss function's own value on a batch, per term, without others."),
+    ),
+    (
+        "chance_loss",
+        say("as the user's"),
+        say("What it would be for a guess that looks at nothing: ln C of C classes."),
+    ),
+    (
+        "logit_std",
+        say("as the tensor's"),
+        say("Before training: standard deviation of what the loss function is given."),
+    ),
+    (
+        "overfit_fraction",
+        "1",
+        say(
+            "What is left of the data loss on a few samples after training on them alone, over "
+            "that of the best guess that does not look at the input."
+        ),
+    ),
+    ("overfit_steps", "1", say("Steps that this training took.")),
+    (
+        "gradient_error",
+        "1",
+        say(
+            "Relative error of autograd's derivative along random directions of all parameters, "
+            "beside centred differences in float64: the greatest."
+        ),
+    ),
+    (
+        "parameter_gradient_error",
+        "1",
+        say("The same along a random direction of one parameter."),
+    ),
+    (
+        "penalty_slope",
+        say("as the user's"),
+        say("Change of the loss of the same output when all parameters are doubled."),
+    ),
+    (
+        "batch_mixing",
+        "1",
+        say(
+            "How far, of its RMS, the output for a sample moves in evaluation when only "
+            "the other samples of the batch are changed."
+        ),
+    ),
+    ("batch_mixing_training", "1", say("The same in training.")),
+    (
+        "future_leak",
+        "1",
+        say(
+            "How far, of its RMS, the output at earlier positions moves when only later "
+            "inputs are changed, of a model that predicts the next."
+        ),
+    ),
+    (
+        "padding_leak",
+        "1",
+        say(
+            "How far, of its RMS, the output at real positions moves when only what is "
+            "masked as padding is changed."
+        ),
+    ),
+    (
+        "eval_change",
+        "1",
+        say("How far, of its RMS, the output moves in evaluation from call to call."),
+    ),
+    (
+        "mode_gap",
+        "1",
+        say(
+            "How far, of its RMS, the output in training lies from that in evaluation, "
+            "before training."
+        ),
+    ),
+    (
+        "output_rms",
+        say("as the tensor's"),
+        say("RMS of a layer's output before training."),
+    ),
+    (
+        "expected_rms",
+        say("as the tensor's"),
+        say("What theory expects of it from the layer's input."),
+    ),
+    (
+        "gradient_rms",
+        say("as the tensor's"),
+        say(
+            "RMS of the gradient at a layer's output before training, of a random "
+            "direction at the network's."
+        ),
+    ),
+    (
+        "gradient_fall",
+        "1",
+        say("Norm of that gradient at the first layer with weights over that at the last."),
+    ),
+    (
+        "signal_growth",
+        "1",
+        say("RMS of the output of the last layer with weights but one over that of the first."),
+    ),
+    (
+        "fp16_flushed",
+        "1",
+        say(
+            "Fraction of the entries of a parameter's gradient that are 0 in the training's "
+            "float16, with its loss scale, and are not in float64."
+        ),
+    ),
+    (
+        "fp16_lost",
+        "1",
+        say("The part of the gradient's norm that those entries have in float64."),
+    ),
+    (
+        "half_nonfinite",
+        "1",
+        say(
+            "Elements of a layer's output that are not finite in the training's precision, "
+            "and are in float64."
+        ),
+    ),
+    ("half_error", "1", say("How far, of its RMS, a layer's output lies from float64's.")),
+    ("lr", "1", say("The learning rate of the optimizer's first group, before training.")),
+    (
+        "lr_low",
+        "1",
+        say("The least learning rate that is worth trying, by short runs on one batch."),
+    ),
+    (
+        "lr_high",
+        "1",
+        say("The greatest learning rate that is worth trying, by the same runs."),
+    ),
+)
+"""Rows of the vocabulary, `traindx.quantities`."""

@@ -1,0 +1,1 @@
+"""Rules on evaluation and the mode a model is in."""

@@ -1,0 +1,1 @@
+"""Rules on numbers with few digits."""
