@@ -1,149 +1,191 @@
-"""What watching costs: the same training bare and watched, in turns, with other tools beside it.
+"""What watching costs: the same training bare and watched, with other tools beside it.
 
-    python benchmarks/overhead.py [PROGRAM ...] [--full] [--peers] [--markdown] [--repeats N]
-                                  [--settings NAME ...] [--seconds S] [--threads N]
+    python benchmarks/overhead.py [PROGRAM ...] [--quick] [--peers] [--budgets 0.01 0.03 0.1]
+                                  [--settings NAME ...] [--processes N] [--seconds S] [--threads N]
+                                  [--json FILE] [--markdown [FILE]] [--from FILE]
 
-Each setting trains in a process of its own and waits while another has its turn. Every block of its
-steps stands between two of the bare training and is compared with their median, so that what slows
-the machine for a while slows both sides. Steps that are measured and steps that are not have
-medians of their own, joined in the proportion of the long run; `quiet CPU` takes the quietest tenth
-of all steps in place of the medians of turns; `all in` is the sum over all steps
-seen, the first ones and the end included. `bare again` says what all of that reads where there is
-nothing to be seen. CPU time is that of the process: a tool's servers and other processes are left
-out. A ratio is followed by the quartiles over the turns.
+On a quiet machine `--quick` takes about 1.5 minutes, everything but `--peers` about 10, and with
+them about 15.
+
+Each process trains some steps bare, some in a setting, and so on in turns, with the same tensors at
+the same places in memory; a ratio compares steps with the bare ones beside them. Several processes
+are run one after another, each setting once before any comes again. `quiet CPU` compares the
+quietest tenths of the steps, `CPU` and `wall` means, all of them as the median over processes.
+`bare again` says what all of that reads where there is nothing to be seen. Steps that are measured
+and steps that are not are joined in the proportion of the long run. CPU time is that of the
+process: a tool's servers and other processes are left out.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import platform
+import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.costs.measure import Cost, Ratio, Trial, cost, in_turns
+from benchmarks.costs import conditions, results
+from benchmarks.costs.measure import bare_step, cost, spent, tried
 from benchmarks.costs.peers import CHOICES, PEERS, installed
 from benchmarks.costs.programs import PROGRAMS
-from benchmarks.costs.settings import BARE, OURS, QUICK
-from benchmarks.costs.table import markdown, number, plain
+from benchmarks.costs.sessions import Plan, Session
+from benchmarks.costs.settings import BUDGETS, DENSE, EXEMPT, WARM
+from benchmarks.costs.table import plain
 
-HEAD = (
-    "setting", "CPU", "quartiles", "quiet CPU", "wall", "unmeasured step", "measured step",
-    "one in", "all in", "steps", "MiB over bare", "kB a step", "target",
-)  # fmt: skip
+SETTINGS = ("again", "floor", "default", "every")
 DEFAULT_TARGET = 1.03
-TOLERANCE = 1.3
-"""By how much of itself a budget may be exceeded."""
-LADDER_STEPS = 400
-"""Steps of a setting with a budget in a full run: it is enforced from step 200 on."""
+LONG = 5.0
+"""Seconds of bare steps that a block is made longer for, to be past the adaption to the budget."""
+PEER_PROCESSES = 2
+"""Processes of each peer: they cost many times the noise."""
 
 
 def target(program: str, setting: str) -> float | None:
     """The largest ratio aimed at, if there is one."""
     if setting == "every":
         return PROGRAMS[program].every_step
-    budget = CHOICES[setting].budget
-    if setting == "default":
-        return DEFAULT_TARGET
-    return None if budget is None else 1 + TOLERANCE * budget
+    return DEFAULT_TARGET if setting == "default" else None
 
 
-def row(program: str, setting: str, trial: Trial, bare_peak: int) -> list[str]:
-    """One row of the table."""
-    title = CHOICES[setting].title
-    found = cost(trial)
-    if found is None:
-        return [title, trial.failed or "nothing seen", *[""] * (len(HEAD) - 2)]
-    return [title, *_numbers(found, bare_peak), verdict(found.cpu, target(program, setting))]
-
-
-def _numbers(found: Cost, bare_peak: int) -> list[str]:
-    low, high = number(found.cpu.low), number(found.cpu.high)
-    return [
-        number(found.cpu.middle),
-        f"{low}-{high}",
-        number(found.quiet),
-        number(found.wall.middle),
-        number(found.unmeasured),
-        number(found.measured),
-        str(found.every),
-        number(found.total),
-        str(found.steps),
-        f"{(found.ending.peak - bare_peak) / 2**20:+.0f}",
-        f"{found.ending.written / found.steps / 1000:.1f}",
-    ]
-
-
-def verdict(ratio: Ratio, aim: float | None) -> str:
-    """Whether an aim was kept, which turns that disagree (or a single one) cannot tell."""
-    if aim is None:
-        return ""
-    decided = ratio.low < ratio.high and not ratio.low <= aim <= ratio.high
-    word = "undecided" if not decided else "kept" if ratio.high <= aim else "missed"
-    return f"{aim:.3f} {word}"
-
-
-def print_table(
-    program: str, trials: dict[str, Trial], missing: Sequence[str], *, as_markdown: bool
-) -> None:
-    """Print what was found for one program."""
-    known = [found for trial in trials.values() if (found := cost(trial))]
-    again = cost(trials["again"]) if "again" in trials else None
-    peak = again.ending.peak if again else 0
-    bare = 1000 * known[0].bare if known else float("nan")
-    rows = [row(program, name, trial, peak) for name, trial in trials.items()]
-    rows += [[CHOICES[name].title, "not installed", *[""] * (len(HEAD) - 2)] for name in missing]
-    noise = f"; noise {again.cpu.low:.3f}-{again.cpu.high:.3f}" if again else ""
-    print(f"\n{'### ' if as_markdown else ''}{PROGRAMS[program].title}\n")
-    print(f"Bare: {bare:.2f} ms of CPU time a step{noise}.\n")
-    print((markdown if as_markdown else plain)(HEAD, rows), flush=True)
-
-
-def conditions(threads: int) -> str:
-    """What the machine was like."""
-    import torch
-
-    load = " ".join(f"{value:.1f}" for value in os.getloadavg())
-    return (
-        f"torch {torch.__version__}, {threads} thread(s), {os.cpu_count()} CPUs, "
-        f"{platform.machine()}, load {load}"
+def plan(program: str, setting: str, options: argparse.Namespace, bare: float) -> Plan:
+    """The blocks of one process of a setting, from what a bare step takes."""
+    size = min(60, max(4, round(options.seconds / bare)))
+    cycles = max(2, min(4, round(2 * options.seconds / (size * bare))))
+    choice = CHOICES[setting]
+    if choice.ladder:
+        steps, cycles = DENSE + max(20, size), cycles if size > 20 else max(1, cycles // 2)
+        if (long := 3 * EXEMPT) * bare < LONG * options.seconds / 0.5:
+            steps, cycles = long, 1
+    else:
+        steps, cycles = WARM + size, cycles if choice.leaves and not choice.peer else 1
+    return Plan(
+        program,
+        setting,
+        cycles,
+        bare=2 * size if cycles == 1 else size,
+        steps=steps,
+        seconds=5 * options.seconds if choice.peer else float("inf"),
+        threads=options.threads,
     )
 
 
-def main() -> None:
-    """Parse, measure and print."""
+def of_program(program: str, wanted: Sequence[str], options: argparse.Namespace) -> dict[str, Any]:
+    """Everything about one program."""
+    bare = bare_step(program, options.threads)
+    present = [name for name in wanted if installed(CHOICES[name])]
+    seen: dict[str, list[Session]] = {name: [] for name in present}
+    failed: dict[str, str] = {name: "not installed" for name in wanted if name not in present}
+    for turn in range(options.processes):
+        for name in present[turn % len(present) :] + present[: turn % len(present)]:
+            if name in failed or (CHOICES[name].peer and turn >= PEER_PROCESSES):
+                continue
+            answer = tried(plan(program, name, options, bare))
+            if isinstance(answer, str):
+                failed[name] = answer
+            else:
+                seen[name].append(answer)
+    settings = {name: _setting(program, name, seen.get(name, []), failed) for name in wanted}
+    bares = [one["bare"] for one in settings.values() if "bare" in one]
+    return {
+        "title": PROGRAMS[program].title,
+        "bare": min(bares, default=bare),
+        "settings": settings,
+        "budgets": _budgets(program, settings, options, bare),
+    }
+
+
+def _setting(
+    program: str, name: str, sessions: list[Session], failed: dict[str, str]
+) -> dict[str, Any]:
+    title, aim = CHOICES[name].title, target(program, name)
+    if name in failed or not sessions:
+        return {"title": title, "failed": failed.get(name, "not run")}
+    return {"title": title, "target": aim, **asdict(cost(sessions, ladder=CHOICES[name].ladder))}
+
+
+def _budgets(
+    program: str, settings: dict[str, Any], options: argparse.Namespace, bare: float
+) -> list[dict[str, Any]]:
+    """How budgets are kept, each in one long run."""
+    unmeasured = settings.get("default", {}).get("unmeasured")
+    steps = max(options.budget_steps, min(3000, round(options.budget_seconds / bare)))
+    rows: list[dict[str, Any]] = []
+    for budget in options.budgets or ():
+        answer = tried(
+            Plan(program, BUDGETS[budget], 1, bare=4, steps=EXEMPT + steps, threads=options.threads)
+        )
+        if isinstance(answer, str):
+            rows.append({"budget": budget, "failed": answer})
+        else:
+            listening = max(0.0, unmeasured - 1) if unmeasured else 0.0
+            rows.append(asdict(spent(answer, budget, EXEMPT, listening)))
+    return rows
+
+
+def measured(options: argparse.Namespace) -> dict[str, Any]:
+    """Measure all that is wanted, telling of each program as it is done."""
+    import torch  # noqa: F401  # before the processes are forked, so that it is read once
+
+    wanted = [*(options.settings or SETTINGS), *(PEERS if options.peers else ())]
+    over = conditions.beginning(options.threads)
+    programs: dict[str, Any] = {}
+    for program in options.programs or PROGRAMS:
+        programs[program] = of_program(program, wanted, options)
+        print(results.of_program(programs[program], plain), end="\n\n", flush=True)
+    peers = {
+        name: {
+            "title": CHOICES[name].title,
+            "version": conditions.version(CHOICES[name].module),
+            "collects": CHOICES[name].collects,
+        }
+        for name in wanted
+        if CHOICES[name].peer and installed(CHOICES[name])
+    }
+    found = {"conditions": over(), "programs": programs, "peers": peers}
+    print(results.conditions(found))
+    return found
+
+
+def parsed() -> argparse.Namespace:
+    """What the command line asks for."""
     parser = argparse.ArgumentParser(description="What watching costs.")
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(PROGRAMS))
-    parser.add_argument("--full", action="store_true", help="all settings, and long enough")
+    parser.add_argument("--quick", action="store_true", help="within two minutes")
     parser.add_argument("--peers", action="store_true", help="other tools, too")
     parser.add_argument("--settings", nargs="+", choices=[*CHOICES], help="only these")
-    parser.add_argument("--repeats", type=int, help="turns of each setting")
-    parser.add_argument("--seconds", type=float, default=0.2, help="about what a turn takes bare")
+    parser.add_argument(
+        "--budgets", nargs="*", type=float, choices=[*BUDGETS], help="only these; none is none"
+    )
+    parser.add_argument("--processes", type=int, help="of each setting")
+    parser.add_argument("--seconds", type=float, help="about what a block of bare steps takes")
+    parser.add_argument("--budget-steps", type=int, default=250, help="at least, beyond 200")
+    parser.add_argument("--budget-seconds", type=float, default=8, help="or about this long bare")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--markdown", action="store_true")
+    results.add_files(parser)
     options = parser.parse_args()
     if unknown := [name for name in options.programs if name not in PROGRAMS]:
         parser.error(f"no such program: {unknown[0]}")
-    names = [name for name in (OURS if options.full else QUICK) if name != BARE]
-    wanted = [*(options.settings or [*names, *(PEERS if options.peers else ())])]
-    present = [name for name in wanted if installed(CHOICES[name])]
-    missing = [name for name in wanted if name not in present]
-    ladder = [name for name in present if CHOICES[name].ladder]
-    print(conditions(options.threads))
-    for program in options.programs or PROGRAMS:
-        trials = in_turns(
-            program,
-            present,
-            turns=options.repeats or (25 if options.full else 12),
-            seconds=options.seconds,
-            least=dict.fromkeys(ladder, LADDER_STEPS) if options.full else None,
-            threads=options.threads,
-        )
-        print_table(program, trials, missing, as_markdown=options.markdown)
-    print(f"\nAfterwards: {conditions(options.threads)}")
+    options.processes = options.processes or (2 if options.quick else 5)
+    options.seconds = options.seconds or (0.3 if options.quick else 0.5)
+    if options.budgets is None:
+        options.budgets = [] if options.quick or options.settings else [*BUDGETS]
+    return options
+
+
+def main() -> None:
+    """Measure, or read what was, and show it."""
+    options = parsed()
+    if options.source:
+        found = json.loads(options.source.read_text())
+        print(results.tables(found))
+    else:
+        found = measured(options)
+    text = results.tables(found, as_markdown=True)
+    results.keep(found, options, text, "benchmarks/overhead.py")
 
 
 if __name__ == "__main__":

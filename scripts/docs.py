@@ -1,18 +1,26 @@
-"""Write the pages of docs/ that are made from the code: one a rule, their list, the quantities.
+"""Write the pages of docs/ made from the code: one a rule, their list, quantities, audit checks.
 
 With `--check` nothing is written; the exit code is 1 if a page is missing, old, or of no rule.
 """
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from traindx.norm.audit.check import Needs, every_check
 from traindx.quantities import QUANTITIES
 from traindx.rules.catalog import catalog
 from traindx.rules.page import markdown
 
+NEEDS = {
+    Needs.NOTHING: "a checkpoint or a model",
+    Needs.MODEL: "a model",
+    Needs.BATCH: "a model and a batch",
+    Needs.DATA: "a model and a batch of its data",
+}
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 NOTE = "<!-- Made from the code by `make docs`. -->\n"
 
@@ -20,7 +28,8 @@ NOTE = "<!-- Made from the code by `make docs`. -->\n"
 def pages() -> dict[str, str]:
     """Every generated page by its path below docs/."""
     rules = {f"rules/{rule.code}.md": markdown(rule) for rule in catalog().values()}
-    texts = {"rules/README.md": rule_list(), "quantities.md": quantity_list(), **rules}
+    lists = {"quantities.md": quantity_list(), "audit-checks.md": check_list()}
+    texts = {"rules/README.md": rule_list(), **lists, **rules}
     return {name: f"{NOTE}\n{text}" for name, text in texts.items()}
 
 
@@ -37,6 +46,15 @@ def quantity_list() -> str:
     """What `Run.series` can be asked for."""
     rows = ((f"`{q.name}`", q.unit, q.meaning) for q in QUANTITIES.values())
     return f"# Quantities\n\n{table(('name', 'unit', 'meaning'), rows)}"
+
+
+def check_list() -> str:
+    """What `traindx norm audit` looks for: a table, then each check in its own words."""
+    checks = every_check()
+    rows = ((f"[{c.name}](#{c.name})", c.severity.value, NEEDS[c.needs], c.summary) for c in checks)
+    told = "".join(f"\n## {c.name}\n\n{inspect.getdoc(c.look)}\n" for c in checks)
+    heads = ("check", "severity", "needs", "what it finds")
+    return f"# What `traindx norm audit` checks\n\n{table(heads, rows)}{told}"
 
 
 def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import struct
@@ -218,6 +219,32 @@ def test_the_accuracies_are_those_of_the_demo(text: str, stale: Path):
     named = re.findall(r"\b0\.\d{3}\b", BLOCK.sub("", text))[:2]
     found = accuracies("stale_batchnorm", stale / "weights.pt")
     assert [float(number) for number in named] == pytest.approx(found, abs=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("text", "language"), [(ENGLISH, "en"), (CHINESE, "zh-Hant")])
+def test_the_audit_and_the_repair_are_what_traindx_prints(text: str, language: str, stale: Path):
+    shown = blocks(text, "txt")[0]
+    words = ("traindx.demo.targets:fashion_mnist", "--checkpoint", stale / "weights.pt")
+    said = printed("--lang", language, "norm", "audit", *words)
+    head = shown.splitlines()[0].strip()
+    start = said.index(head)
+    assert same(shown, "\n".join(said[start:].splitlines()[: len(shown.splitlines())]))
+
+    before, after = json.loads(printed("norm", "recalibrate", *words, "--json", "-"))["scores"]
+    assert f"{before:.3f}" in text
+    assert f"{after:.3f}" in text
+
+
+@pytest.mark.parametrize(("text", "language"), [(ENGLISH, "en"), (CHINESE, "zh-Hant")])
+def test_the_signals_are_what_traindx_prints(text: str, language: str):
+    """But for the numbers: the demo's weights are drawn anew each time."""
+    shown = blocks(text, "txt")[1].splitlines()
+    target = ("traindx.demo.sigmoid_chain:build_model", "--shape", "64x784")
+    said = printed("--lang", language, "signal", *target).splitlines()
+    start = next(i for i, line in enumerate(said) if line.split() == shown[0].split())
+    names = [line.split()[:2] for line in said[start + 1 : start + len(shown)]]
+    assert names == [line.split()[:2] for line in shown[1:]]
 
 
 @pytest.mark.slow

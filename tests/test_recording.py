@@ -178,6 +178,13 @@ def test_what_cannot_even_be_read_is_left_out_and_the_training_goes_on(
     assert run.steps == 3
 
 
+def read_from(logged: Any) -> list[Any]:
+    """What is logged, on the host."""
+    from traindx.capture.transfer import Portion, TorchHost
+
+    return Portion(logged.unread(fetch=True), TorchHost()).items()
+
+
 def test_several_threads_may_log_while_the_training_is_written() -> None:
     from traindx.capture.logged import Logged
 
@@ -192,11 +199,11 @@ def test_several_threads_may_log_while_the_training_is_written() -> None:
     threads = [threading.Thread(target=note, args=(i,)) for i in range(2)]
     for thread in threads:
         thread.start()
-    read = sum(len(logged.read(wait=False)) for _ in range(300))
+    read = sum(len(read_from(logged)) for _ in range(300))
     done.set()
     for thread in threads:
         thread.join()
-    assert read + len(logged.read(wait=True)) == sum(noted)
+    assert read + len(read_from(logged)) == sum(noted)
 
 
 def test_a_tensor_is_read_as_it_was_and_not_kept() -> None:
@@ -218,12 +225,12 @@ def test_a_number_on_a_device_waits_for_the_next_measured_step() -> None:
     logged.note(3, {"a": 1.0})
     late = torch.tensor(2.0)
     logged._unread[3, "b"] = late  # pyright: ignore  (as one on a device is kept)
-    assert logged.read(wait=False) == []
-    assert [(s.step, s.site, s.value) for s in logged.read(wait=True)] == [
+    assert logged.unread(fetch=False) == []
+    assert [(s.step, s.site, s.value) for s in read_from(logged)] == [
         (3, Site("", "a"), 1.0),
         (3, Site("", "b"), 2.0),
     ]
-    assert logged.read(wait=True) == []
+    assert logged.unread(fetch=True) == []
 
 
 def test_outside_a_run_nothing_happens_whatever_is_logged() -> None:

@@ -1,47 +1,25 @@
-"""Compare settings turn by turn, and what is made of the times."""
+"""What is made of the times: ratios to the bare steps beside them in the same process."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from statistics import median, quantiles
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, median, quantiles
 from typing import NamedTuple
 
-from benchmarks.costs.settings import BARE
-from benchmarks.costs.turns import Ending, FailedError, Runner, Step
+from benchmarks.costs.sessions import FailedError, Plan, Session, session
+from benchmarks.costs.settings import DENSE, WARM
 
-WARM = 10
-"""First steps, which warm caches and which traindx measures closely: not in any median."""
-
-
-class Turn(NamedTuple):
-    """A block of steps, numbered from `first`, and the bare ones right before and after.
-
-    The first steps of a block find caches and memory full of what others have left there: `warming`
-    of them count in sums only. The bare blocks come without theirs.
-    """
-
-    first: int
-    steps: list[Step]
-    around: list[Step]
-    warming: int = 1
-
-
-@dataclass
-class Trial:
-    """Everything measured of one setting.
-
-    Attributes:
-        failed: Why it could not be run, if so.
-    """
-
-    turns: list[Turn] = field(default_factory=list)
-    ending: Ending | None = None
-    failed: str = ""
+LIMIT = 3
+"""How many times the median a step counts at most: what is beyond is the machine's."""
+OUTLIER = 5
+"""How many times the typical one a single step's cost counts at most: beyond is the machine's."""
+NEIGHBOURS = 8
+"""Unmeasured steps on either side that a measured one is compared with."""
 
 
 class Ratio(NamedTuple):
-    """A ratio to the bare training, with its quartiles over the turns."""
+    """A ratio to bare training: its median over the processes, and the quartiles."""
 
     middle: float
     low: float
@@ -53,195 +31,206 @@ class Cost:
     """What a setting costs, in bare steps.
 
     Attributes:
-        cpu: CPU time in the long run: of unmeasured and measured steps in their proportion.
-        quiet: The same from the quietest tenth of the steps, over all turns.
-        wall: The same of elapsed time.
+        cpu: Mean CPU time in the long run: of unmeasured and measured steps in their proportion.
+        quiet: The same with the quietest tenth of a process's steps in place of the mean, and that
+            of its bare ones; where few steps are measured, those keep their mean.
+        wall: The same as `cpu`, of elapsed time.
         unmeasured: CPU time of an unmeasured step; None where there is none.
-        measured: CPU time of a measured step; None where none was seen.
+        measured: CPU time of a measured step, or of any where all are alike.
         every: One step of how many is measured in the long run.
-        total: CPU time of all steps seen together, the first ones and the end with them.
+        around: CPU seconds of beginning and ending.
         bare: CPU seconds of the bare step beside it.
-        steps: Steps seen.
-        ending: What was known at the end.
+        steps: Steps seen in this setting.
+        processes: Each process's `quiet`.
+        peak: Largest resident memory, in bytes.
+        written: Bytes written a step.
     """
 
     cpu: Ratio
-    quiet: float
+    quiet: Ratio
     wall: Ratio
     unmeasured: float | None
     measured: float | None
     every: int
-    total: float
+    around: float
     bare: float
     steps: int
-    ending: Ending
-
-    @property
-    def unmeasured_us(self) -> float | None:
-        """What an unmeasured step takes longer, in microseconds of CPU time."""
-        return None if self.unmeasured is None else 1e6 * self.bare * (self.unmeasured - 1)
-
-    @property
-    def measured_us(self) -> float | None:
-        """What a measured step takes longer, in microseconds of CPU time."""
-        return None if self.measured is None else 1e6 * self.bare * (self.measured - 1)
+    processes: list[float]
+    peak: int
+    written: float
 
 
-def in_turns(
-    program: str,
-    settings: Sequence[str],
-    *,
-    turns: int,
-    seconds: float,
-    least: dict[str, int] | None = None,
-    threads: int = 1,
-) -> dict[str, Trial]:
-    """Train the program in each setting, a block after another, a bare block between any two.
+def cost(sessions: Sequence[Session], *, ladder: bool = False) -> Cost:
+    """What a setting costs, seen in several processes.
 
     Args:
-        program: Its name.
-        settings: Their names.
-        turns: Blocks of each setting.
-        seconds: About how long a block of bare steps takes.
-        least: Steps a setting must take altogether.
-        threads: What torch may use.
+        sessions: What was seen of each of them.
+        ladder: Whether the setting measures few steps.
     """
-    trials = {name: Trial() for name in settings}
-    bare = Runner(program, BARE, threads)
-    runners: dict[str, Runner] = {}
-    for name in settings:
-        if runner := _begin(program, name, threads, trials):
-            runners[name] = runner
-    bare.steps(3)
-    size = max(2, round(seconds / min(step.wall for step in bare.steps(5))))
-    needed = {name: -(-steps // turns) for name, steps in (least or {}).items()}
-    taken = dict.fromkeys(settings, 0)
-    warming = 1 + size // 4
-    before = bare.steps(warming + size)[warming:]
-    for turn in range(turns):
-        order = list(runners)
-        order = order[turn % len(order) :] + order[: turn % len(order)] if order else []
-        for name in order:
-            count = max(_fitting(size, seconds, trials[name]), needed.get(name, 0)) + warming
-            try:
-                steps = runners[name].steps(count)
-            except FailedError as error:
-                trials[name].failed = str(error)
-                runners.pop(name).stop()
-                continue
-            after = bare.steps(warming + size)[warming:]
-            trials[name].turns.append(Turn(taken[name], steps, [*before, *after], warming))
-            taken[name] += count
-            before = after
-    for name, runner in runners.items():
-        _end(trials[name], runner)
-    bare.finish()
-    return trials
-
-
-def _fitting(size: int, seconds: float, trial: Trial) -> int:
-    """Steps of a block: fewer of a setting that takes many times as long as bare training."""
-    if not trial.turns:
-        return size
-    wall = median(step.wall for step in trial.turns[-1].steps)
-    return max(2, min(size, round(3 * seconds / wall)))
-
-
-def _begin(program: str, name: str, threads: int, trials: dict[str, Trial]) -> Runner | None:
-    try:
-        return Runner(program, name, threads)
-    except FailedError as error:
-        trials[name].failed = str(error)
-        return None
-
-
-def _end(trial: Trial, runner: Runner) -> None:
-    try:
-        trial.ending = runner.finish()
-    except FailedError as error:
-        trial.failed = str(error)
-
-
-def cost(trial: Trial) -> Cost | None:
-    """What one setting costs; None if too little was seen of it."""
-    ending = trial.ending
-    if ending is None or not trial.turns:
-        return None
-    cpu = _Composed(trial, ending, "cpu")
-    wall = _Composed(trial, ending, "wall")
-    steps = [step.cpu for turn in trial.turns for step in turn.steps]
-    base = sum(len(turn.steps) * _mean(step.cpu for step in turn.around) for turn in trial.turns)
+    every = max(block.every for one in sessions for block in one.watched)
+    blocks = [block for one in sessions for block in one.watched]
+    cpu = _Composed(sessions, "cpu", every, ladder=ladder)
+    steps = sum(len(block.steps) for block in blocks)
     return Cost(
-        cpu=cpu.ratio,
-        quiet=cpu.quiet,
-        wall=wall.ratio,
+        cpu=spread(cpu.typical),
+        quiet=spread(cpu.quietest),
+        wall=spread(_Composed(sessions, "wall", every, ladder=ladder).typical),
         unmeasured=cpu.unmeasured,
         measured=cpu.measured,
-        every=ending.every,
-        total=(sum(steps) + ending.finishing) / base,
-        bare=median(step.cpu for turn in trial.turns for step in turn.around),
-        steps=len(steps),
-        ending=ending,
+        every=every,
+        around=median(block.around for block in blocks),
+        bare=median(step.cpu for one in sessions for step in one.beside(0)),
+        steps=steps,
+        processes=cpu.quietest,
+        peak=max(one.peak for one in sessions),
+        written=sum(one.written for one in sessions) / steps,
     )
 
 
-class _Composed:
-    """One kind of time, made of medians within each turn.
+def spread(values: Sequence[float]) -> Ratio:
+    """Median and quartiles; a single value is all three."""
+    if len(values) < 2:
+        return Ratio(*[values[0] if values else float("nan")] * 3)
+    low, middle, high = quantiles(values, n=4, method="inclusive")
+    return Ratio(middle, low, high)
 
-    A setting that measures few steps is made of what an unmeasured one takes, which every turn
-    tells, and what a measured one takes, which only some do, in the proportion of the long run.
+
+class _Composed:
+    """One kind of time, as each process tells it.
+
+    A setting that measures few steps is made of what an unmeasured one takes, which every process
+    tells, and what a measured one takes, which all of them tell together, in the proportion of the
+    long run.
     """
 
-    def __init__(self, trial: Trial, ending: Ending, kind: str) -> None:
+    def __init__(self, sessions: Sequence[Session], kind: str, every: int, *, ladder: bool) -> None:
         self._kind = kind
-        quiet: list[float] = []
-        close: list[float] = []
+        parts = [self._of(one, ladder=ladder) for one in sessions]
+        measured = [ratio for one in parts for ratio in one.measured]
+        self.measured = mean(measured) if measured else None
+        self.unmeasured = None
+        self.typical = [mean(one.measured) for one in parts]
+        self.quietest = [one.quietest for one in parts]
+        if ladder:
+            self.unmeasured = median(self.quietest)
+            close, share = (self.measured, 1 / every) if self.measured else (0.0, 0.0)
+            self.typical = [share * close + (1 - share) * mean(one.unmeasured) for one in parts]
+            self.quietest = [share * close + (1 - share) * one for one in self.quietest]
+
+    def _of(self, one: Session, *, ladder: bool) -> _Parts:
+        ratios: tuple[list[float], list[float]] = [], []
         seen: tuple[list[float], list[float]] = [], []
-        around: list[float] = []
-        for turn in trial.turns:
-            base = median(getattr(step, kind) for step in turn.around)
-            of_quiet, of_close = self._split(turn, ending)
-            seen[0].extend(of_quiet)
-            seen[1].extend(of_close)
-            around += [getattr(step, kind) for step in turn.around]
-            if of_quiet:
-                quiet.append(median(of_quiet) / base)
-            if of_close and ending.every == 1:
-                close.append(median(of_close) / base)
-            elif of_close:
-                close += [taken / base for taken in of_close]
-        self.unmeasured = median(quiet) if quiet else None
-        self.measured = median(close) if close else None
-        self.ratio = self._ratio(quiet, close, ending.every)
-        share = (1 / ending.every if seen[0] else 1.0) if seen[1] else 0.0
-        parts = _tenth(seen[0]) * (1 - share), _tenth(seen[1]) * share
-        self.quiet = sum(parts) / _tenth(around)
-
-    def _split(self, turn: Turn, ending: Ending) -> tuple[list[float], list[float]]:
-        parts: tuple[list[float], list[float]] = [], []
-        for number, step in enumerate(turn.steps, turn.first):
-            is_measured = ending.every == 1 or number in (ending.measured or ())
-            if number >= turn.first + turn.warming and (
-                number >= WARM or (is_measured and number >= WARM // 2)
-            ):
-                parts[is_measured].append(getattr(step, self._kind))
-        return parts
-
-    def _ratio(self, quiet: list[float], close: list[float], every: int) -> Ratio:
-        share = (1 / every if quiet else 1.0) if close else 0.0
-        fixed = share * median(close) if quiet and close else 0.0
-        turns = [fixed + (1 - share) * one for one in quiet] if quiet else close
-        if not turns:
-            return Ratio(float("nan"), float("nan"), float("nan"))
-        low, middle, high = quantiles(turns, n=4) if len(turns) > 1 else turns * 3
-        return Ratio(middle, low, high)
+        bare = [getattr(step, self._kind) for step in one.all_bare()]
+        for i, block in enumerate(one.watched):
+            around = [getattr(step, self._kind) for step in one.beside(i)]
+            for number, step in enumerate(block.steps):
+                is_measured = not ladder or number in (block.measured or ())
+                # Of a dense start the later half tells what a measured step takes.
+                if number >= ((DENSE // 2 if is_measured else DENSE) if ladder else WARM):
+                    seen[is_measured].append(getattr(step, self._kind))
+                    ratios[is_measured].append(seen[is_measured][-1] / mean(around))
+        return _Parts(*ratios, tenth(seen[not ladder]) / tenth(bare))
 
 
-def _tenth(values: Sequence[float]) -> float:
-    """The value a tenth of them is below; zero of none."""
-    return sorted(values)[len(values) // 10] if values else 0.0
+class _Parts(NamedTuple):
+    """Ratios of one process's steps to the bare ones beside them.
+
+    Attributes:
+        unmeasured: Of unmeasured steps.
+        measured: Of measured ones; of all of them where all are alike.
+        quietest: Of the quietest tenth: of unmeasured steps where few are measured.
+    """
+
+    unmeasured: list[float]
+    measured: list[float]
+    quietest: float
 
 
-def _mean(values: Iterable[float]) -> float:
-    taken = [*values]
-    return sum(taken) / len(taken)
+def mean(values: Sequence[float]) -> float:
+    """Their mean, with none of them counted as more than some times the median."""
+    limit = LIMIT * median(values)
+    return fmean(min(value, limit) for value in values)
+
+
+def tenth(values: Sequence[float]) -> float:
+    """The value a tenth of them is below."""
+    return quantiles(values, n=10, method="inclusive")[0] if len(values) > 1 else values[0]
+
+
+# -- budgets -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a run with a budget has really taken, from when the budget is enforced.
+
+    Attributes:
+        budget: The largest fraction it may take.
+        measuring: CPU time that measured steps took longer than their neighbours, as a fraction.
+        listening: What unmeasured steps take longer than bare ones, as a fraction.
+        reported: What the run says of itself, from its first step on.
+        measured: Steps measured.
+        steps: Steps seen.
+    """
+
+    budget: float
+    measuring: float
+    listening: float
+    reported: float | None
+    measured: int
+    steps: int
+
+    @property
+    def total(self) -> float:
+        """All of it."""
+        return self.measuring + self.listening
+
+
+def spent(one: Session, budget: float, exempt: int, listening: float) -> Spent:
+    """What a budget was really spent.
+
+    Args:
+        one: A process with a single block in the setting.
+        budget: The largest fraction it may take.
+        exempt: Steps before the budget is enforced.
+        listening: What an unmeasured step takes longer than a bare one, as a fraction.
+    """
+    (block,) = one.watched
+    measured = block.measured or frozenset()
+    costs: list[float] = []
+    for number in sorted(measured):
+        if exempt <= number < len(block.steps):
+            near = range(max(exempt, number - NEIGHBOURS), number + NEIGHBOURS + 1)
+            beside = [
+                block.steps[i].cpu for i in near if i < len(block.steps) and i not in measured
+            ]
+            costs.append(block.steps[number].cpu - median(beside))
+    unmeasured = [
+        step.cpu for i, step in enumerate(block.steps) if i >= exempt and i not in measured
+    ]
+    typical = median(costs) if costs else 0.0
+    taken = sum(min(cost, OUTLIER * typical) if typical > 0 else cost for cost in costs)
+    steps = len(block.steps) - exempt
+    return Spent(
+        budget=budget,
+        measuring=taken / (steps * mean(unmeasured)),
+        listening=listening,
+        reported=block.reported,
+        measured=len(costs),
+        steps=steps,
+    )
+
+
+def tried(plan: Plan) -> Session | str:
+    """What was seen, or why nothing was."""
+    try:
+        return session(plan)
+    except FailedError as error:
+        return str(error)
+
+
+def bare_step(program: str, threads: int) -> float:
+    """CPU seconds of the quickest of some bare steps."""
+    return min(
+        step.cpu for step in session(Plan(program, "again", 1, 8, 8, threads=threads)).all_bare()
+    )

@@ -14,13 +14,13 @@ from benchmarks.costs.settings import OURS, Choice, Setting
 
 
 class Wandb(Setting):
-    """Histograms of all parameters and gradients, offline."""
+    """Histograms of all parameters and gradients; offline, and the loss with them."""
 
     def __init__(self, training: Training, folder: Path) -> None:
         super().__init__(training, folder)
         import wandb  # pyright: ignore[reportMissingImports]
 
-        self._run = wandb.init(mode="offline", project="cost", dir=str(folder))
+        self._run: Any = wandb.init(mode="offline", project="cost", dir=str(folder))
         self._run.watch(training.model, log="all", log_freq=1)
 
     def after_step(self, loss: Tensor) -> None:
@@ -51,17 +51,57 @@ class TensorBoard(Setting):
         self._writer.close()
 
 
+class TensorBoardOutputs(TensorBoard):
+    """Histograms of the modules' outputs, too."""
+
+    def __init__(self, training: Training, folder: Path) -> None:
+        super().__init__(training, folder)
+        self._hooks = [
+            module.register_forward_hook(self._hook(name or "model"))
+            for name, module in training.model.named_modules()
+        ]
+
+    def _hook(self, name: str) -> Any:
+        def hook(_module: object, _inputs: object, output: object) -> None:
+            self._writer.add_histogram(f"{name}.output", _first(output), self._step)
+
+        return hook
+
+    def finish(self) -> None:
+        for hook in self._hooks:
+            hook.remove()
+        super().finish()
+
+
 class Torchlens(Setting):
-    """A trace of the model, as one more forward pass, before each step."""
+    """A trace of the forward pass that is trained, with every operation's output."""
+
+    gradients = False
 
     def __init__(self, training: Training, folder: Path) -> None:
         super().__init__(training, folder)
         import torchlens  # pyright: ignore[reportMissingImports]
+        from torchlens.options import CaptureOptions  # pyright: ignore[reportMissingImports]
 
-        self._trace = torchlens.trace
+        self._trace: Any = torchlens.trace
+        self._options = CaptureOptions(backward_ready=True, save_grads=self.gradients)
+        self._log: Any = None
 
-    def before_step(self) -> None:
-        self._trace(self.training.model, self.training.inputs)
+    def forward(self) -> Tensor:
+        self._log = self._trace(self.training.model, self.training.inputs, capture=self._options)
+        return self._log[self._log.output_layers[0]].out
+
+    def after_step(self, loss: Tensor) -> None:
+        self._log = None
+
+
+class TorchlensBackward(Torchlens):
+    """And of the backward pass, with every operation's gradient."""
+
+    gradients = True
+
+    def backward(self, loss: Tensor) -> None:
+        self._log.log_backward(loss)
 
 
 class UnderOverflow(Setting):
@@ -82,6 +122,9 @@ class Anomaly(Setting):
     def __init__(self, training: Training, folder: Path) -> None:
         super().__init__(training, folder)
         torch.autograd.set_detect_anomaly(True)
+
+    def finish(self) -> None:
+        torch.autograd.set_detect_anomaly(False)
 
 
 _INSPECT = """
@@ -119,8 +162,7 @@ class Inspect(Setting):
 
     def _hook(self, name: str) -> Any:
         def hook(_module: object, _inputs: object, output: object) -> None:
-            tensor = output[0] if isinstance(output, tuple) else output
-            self._log(name, "output", cast(Tensor, tensor).detach())
+            self._log(name, "output", _first(output).detach())
 
         return hook
 
@@ -140,14 +182,52 @@ class Inspect(Setting):
         self._inspect.end_debug()
 
 
+def _first(output: object) -> Tensor:
+    """What a module returns, or the first part of it."""
+    return cast(
+        Tensor, cast("tuple[object, ...]", output)[0] if isinstance(output, tuple) else output
+    )
+
+
+def _peer(title: str, attach: Any, module: str, collects: str, *, leaves: bool = False) -> Choice:
+    return Choice(title, attach, module, leaves=leaves, peer=True, collects=collects)
+
+
 PEERS: dict[str, Choice] = {
-    "wandb": Choice("wandb.watch all, every step", Wandb, "wandb"),
-    "tensorboard": Choice("TensorBoard histograms, every step", TensorBoard, "tensorboard"),
-    "torchlens": Choice("torchlens trace, every step", Torchlens, "torchlens"),
-    "hf": Choice("HF DebugUnderflowOverflow", UnderOverflow, "transformers"),
-    "anomaly": Choice("PyTorch anomaly mode", Anomaly),
-    "inspect": Choice("nvdlfw-inspect, 6 statistics, every step", Inspect, "nvdlfw_inspect"),
-}
+    "wandb": _peer(
+        "wandb.watch all, every step", Wandb, "wandb",
+        "64-bin histograms of parameters and their gradients; offline",
+    ),
+    "tensorboard": _peer(
+        "TensorBoard histograms, every step", TensorBoard, "tensorboard",
+        "histograms of parameters and their gradients", leaves=True,
+    ),
+    "tensorboard-all": _peer(
+        "TensorBoard with activations", TensorBoardOutputs, "tensorboard",
+        "and histograms of every module's output", leaves=True,
+    ),
+    "torchlens": _peer(
+        "torchlens trace, every step", Torchlens, "torchlens",
+        "the output of every operation of the forward pass, kept until the step is over",
+    ),
+    "torchlens-all": _peer(
+        "torchlens with gradients", TorchlensBackward, "torchlens",
+        "and the gradient of every operation",
+    ),
+    "hf": _peer(
+        "HF DebugUnderflowOverflow", UnderOverflow, "transformers",
+        "smallest and largest magnitude, NaN and infinity of weights, inputs and outputs; "
+        "no gradients",
+    ),
+    "anomaly": _peer(
+        "PyTorch anomaly mode", Anomaly, "torch",
+        "NaN in gradients of operations, with the stack of their forward pass", leaves=True,
+    ),
+    "inspect": _peer(
+        "nvdlfw-inspect, every step", Inspect, "nvdlfw_inspect",
+        "six statistics of outputs, parameters and their gradients; the hooks are ours",
+    ),
+}  # fmt: skip
 CHOICES: dict[str, Choice] = {**OURS, **PEERS}
 
 

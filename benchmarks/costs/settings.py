@@ -12,8 +12,16 @@ from torch import Tensor
 
 from benchmarks.costs.programs import Training
 
+WARM = 3
+"""First steps of a setting that describe the model, or fill caches: in no median."""
+DENSE = 10
+"""First steps of a setting that measures few: traindx measures all of these closely."""
 FIRST_EVERY = 32
 """One step of how many traindx measures after its dense start, until the budget is exceeded."""
+
+
+EXEMPT = 200
+"""Steps before a budget is enforced."""
 
 
 class Setting:
@@ -22,17 +30,24 @@ class Setting:
     Attributes:
         measured: The steps that were measured; None if all were alike.
         every: One step of how many is measured in the long run.
+        reported: What the tool itself says that measuring took, as a fraction.
     """
 
-    measured: set[int] | None = None
+    measured: frozenset[int] | None = None
     every = 1
+    reported: float | None = None
 
     def __init__(self, training: Training, folder: Path) -> None:
         self.training = training
         self.folder = folder
 
-    def before_step(self) -> None:
-        """A step is about to begin."""
+    def forward(self) -> Tensor:
+        """Call the model."""
+        return self.training.model(self.training.inputs)
+
+    def backward(self, loss: Tensor) -> None:
+        """Differentiate the loss."""
+        loss.backward()
 
     def after_backward(self) -> None:
         """The gradients are there."""
@@ -41,7 +56,7 @@ class Setting:
         """The optimizer has stepped."""
 
     def finish(self) -> None:
-        """The training is over."""
+        """The training is over, or goes on without it."""
 
 
 class Traindx(Setting):
@@ -54,15 +69,27 @@ class Traindx(Setting):
         model, optimizer = training.model, training.optimizer
         self._watch = traindx.watch(model, optimizer, name="cost", folder=folder, **arguments)
         self.every = arguments.get("every", FIRST_EVERY)
+        self._steps = 0
+
+    def after_step(self, loss: Tensor) -> None:
+        self._steps += 1
 
     def finish(self) -> None:
         from traindx.records import EventKind
 
         self._watch.close()
         run = self._watch.run
-        self.measured = {event.step for event in run.events(EventKind.MEASURED)}
+        if run.steps < self._steps - 1:
+            notes = [str(note.detail["text"]) for note in run.events(EventKind.NOTE)]
+            raise RuntimeError(f"traindx has seen {run.steps} of {self._steps} steps: {notes}")
+        self.measured = frozenset(event.step for event in run.events(EventKind.MEASURED))
+        self.reported = cast("float | None", run.header.get("overhead_fraction"))
         for change in run.events(EventKind.CADENCE):
             self.every = int(str(change.detail.get("every", self.every)))
+        late = self._steps - EXEMPT
+        if late >= EXEMPT:  # and the budget passes over steps that cannot be paid for
+            measured = sum(step >= EXEMPT for step in self.measured)
+            self.every = max(self.every, round(late / max(measured, 1)))
 
 
 class Floor(Setting):
@@ -73,8 +100,9 @@ class Floor(Setting):
 
     def __init__(self, training: Training, folder: Path) -> None:
         super().__init__(training, folder)
-        for module in training.model.modules():
-            module.register_forward_hook(self._output)
+        self._hooks = [
+            module.register_forward_hook(self._output) for module in training.model.modules()
+        ]
 
     def _output(self, _module: object, _inputs: object, output: object) -> None:
         tensor = output[0] if isinstance(output, tuple) else output
@@ -86,6 +114,10 @@ class Floor(Setting):
         for param in self.training.model.parameters():
             if param.grad is not None:
                 param.grad.sum()
+
+    def finish(self) -> None:
+        for hook in self._hooks:
+            hook.remove()
 
 
 def _read(gradient: Tensor) -> None:
@@ -102,6 +134,9 @@ class Choice:
         module: What must be installed.
         ladder: Whether it measures one step of many, so that many steps must be seen.
         budget: The largest fraction it may take, if it promises one.
+        leaves: Whether the training is as before once it has finished, so that it can come again.
+        peer: Whether it is another tool.
+        collects: What it collects, of another tool.
     """
 
     title: str
@@ -109,6 +144,9 @@ class Choice:
     module: str = "torch"
     ladder: bool = False
     budget: float | None = None
+    leaves: bool = True
+    peer: bool = False
+    collects: str = ""
 
 
 def _traindx(title: str, *, budget: float | None = None, **arguments: Any) -> Choice:
@@ -121,27 +159,27 @@ def _traindx(title: str, *, budget: float | None = None, **arguments: Any) -> Ch
     return Choice(title, attach, "traindx", ladder, budget)
 
 
-BARE = "bare"
+AGAIN = "again"
 OURS: dict[str, Choice] = {
-    BARE: Choice("bare", Setting),
-    "again": Choice("bare again (noise)", Setting),
+    AGAIN: Choice("bare again (noise)", Setting),
     "floor": Choice("floor: one read of each tensor", Floor),
     "default": _traindx("traindx", budget=0.03),
     "every": _traindx("traindx --every 1", every=1),
-    "budget-1": _traindx("traindx --budget 1%", budget=0.01),
-    "budget-10": _traindx("traindx --budget 10%", budget=0.1),
     "trap-nan": _traindx("traindx --trap-nan", budget=0.03, trap_nan=True),
 }
-QUICK = ("again", "floor", "default", "every")
+BUDGETS: dict[float, str] = {0.01: "budget-1", 0.03: "default", 0.1: "budget-10"}
+OURS |= {
+    name: _traindx(f"traindx --budget {budget:.0%}", budget=budget)
+    for budget, name in BUDGETS.items()
+    if name not in OURS
+}
 
 
 def step(training: Training, setting: Setting) -> None:
     """One step of the training."""
-    setting.before_step()
     training.optimizer.zero_grad()
-    outputs = training.model(training.inputs)
-    loss = torch.nn.functional.cross_entropy(outputs, training.labels)
-    loss.backward()
+    loss = torch.nn.functional.cross_entropy(setting.forward(), training.labels)
+    setting.backward(loss)
     setting.after_backward()
     training.optimizer.step()
     setting.after_step(loss)

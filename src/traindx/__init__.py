@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from traindx.findings import Evidence, Finding, Severity
+    from traindx.preflight.checking import preflight
     from traindx.recording import log
     from traindx.rules.rule import rule
     from traindx.run import Run
@@ -17,9 +18,20 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["Evidence", "Finding", "Run", "Severity", "__version__", "log", "rule", "watch"]
+__all__ = [
+    "Evidence",
+    "Finding",
+    "Run",
+    "Severity",
+    "__version__",
+    "log",
+    "preflight",
+    "rule",
+    "watch",
+]
 
 # No name here may be that of a submodule: importing the submodule would put it in the name's place.
+# The package `preflight` can be called, for it is its own function.
 _HOMES = {
     "Evidence": "traindx.findings",
     "Finding": "traindx.findings",
@@ -32,6 +44,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
+    if name == "preflight":
+        return import_module("traindx.preflight")
     if name not in _HOMES:
         raise AttributeError(f"module `traindx` has no attribute `{name}`")
     value = getattr(import_module(_HOMES[name]), name)

@@ -44,6 +44,8 @@ class Config:
         budget: Largest fraction of training time that measuring may take.
         runs: Where run files go.
         trap_nan: Whether to replay the batch of a loss or gradient that is not finite.
+        compiled_activations: Whether to run compiled models eagerly in measured steps, so that
+            their activations are measured.
         fail_on: From which severity on to fail; None leaves it to the command.
         lang: Language of the reports; None leaves it to the environment.
         sources: Where each setting comes from that is not as it is here, by name.
@@ -58,6 +60,7 @@ class Config:
     budget: float = BUDGET
     runs: Path = FOLDER
     trap_nan: bool = False
+    compiled_activations: bool = False
     fail_on: Severity | None = None
     lang: str | None = None
     sources: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -292,6 +295,7 @@ _KEYS: dict[str, Callable[[_Place, object], object]] = {
     "budget": _budget,
     "runs": _path,
     "trap_nan": _flag,
+    "compiled_activations": _flag,
     "fail_on": _fail_on,
     "lang": _lang,
 }

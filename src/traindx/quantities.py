@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from traindx.messages import say
+from traindx.probed import PROBED
 from traindx.records import Point, TensorStats
 
 
@@ -183,6 +184,40 @@ _SCALARS = (
             "Values of each unit over which `units.dead_fraction` looked: samples times positions."
         ),
     ),
+    *(
+        Quantity(
+            f"attention.{name}",
+            unit,
+            say(
+                "{what} Of up to 16 queries in up to 16 heads of 2 samples, computed again from "
+                "what autograd keeps of every attention with a graph; at the innermost module that "
+                "it was called in.",
+                what=what,
+            ),
+        )
+        for name, unit, what in (
+            (
+                "entropy",
+                "1",
+                say(
+                    "Mean entropy of attention's weights over the logarithm of the keys that the "
+                    "mask lets through: 1 where all are weighted alike, 0 where one takes all "
+                    "(collapse, Zhai et al. 2023). NaN where no query has a choice."
+                ),
+            ),
+            ("entropy_min", "1", say("The same of the head with the lowest.")),
+            ("logit_min", "1", say("Least logit of a key that the mask lets through.")),
+            (
+                "logit_max",
+                "1",
+                say(
+                    "Greatest logit of a key that the mask lets through: the scaled product of "
+                    "query and key, before any bias. Training diverges where it goes on growing "
+                    "(Dehghani et al. 2023)."
+                ),
+            ),
+        )
+    ),
     Quantity("logged", say("as the user's"), say("What the script passed to `traindx.log`.")),
     Quantity(
         "norm.running_change",
@@ -241,6 +276,85 @@ _VECTORS = (
     ),
 )
 
+_PROBED = (
+    *(Quantity(f"probe.{name}", unit, meaning) for name, unit, meaning in PROBED),
+    Quantity(
+        "probe.comparisons", "1", say("Known loss functions that compare an output with a target.")
+    ),
+    Quantity(
+        "probe.unreached",
+        "1",
+        say("Parameters to be trained that have no gradient after a backward pass."),
+    ),
+    Quantity(
+        "probe.outside_optimizer",
+        "1",
+        say("Parameters with a gradient that no optimizer holds."),
+    ),
+    Quantity(
+        "probe.curvature",
+        "1",
+        say(
+            "RMS of f(x + d) + f(x - d) - 2 f(x) over that of f(x + d) - f(x - d), at the last "
+            "linear layer or convolution: 0 if it is affine in the input."
+        ),
+    ),
+    Quantity(
+        "probe.alike_layers",
+        "1",
+        say("Weights whose units are all alike after three steps of gradient descent."),
+    ),
+    Quantity(
+        "probe.input_nonfinite",
+        "1",
+        say("NaN and infinite elements in the tensors given to the model and its loss."),
+    ),
+    Quantity(
+        "probe.input_rms",
+        say("as the tensor's"),
+        say("RMS of what the first layer with weights is given."),
+    ),
+    Quantity("probe.overlap", "1", say("Fraction of a data set that is in the training set, too.")),
+    Quantity(
+        "probe.joint_scaling",
+        "1",
+        say(
+            "How many times nearer to mean 0 and deviation 1 training and other data are together "
+            "than training alone."
+        ),
+    ),
+    Quantity(
+        "probe.norm_group",
+        "1",
+        say("Numbers that a normalization takes one mean and deviation of."),
+    ),
+    Quantity(
+        "probe.undone_biases",
+        "1",
+        say("Layers whose bias the normalization behind them subtracts."),
+    ),
+    Quantity(
+        "probe.decay_half_life",
+        say("steps"),
+        say("Steps in which weight decay alone halves the weights of normalization layers."),
+    ),
+    Quantity("probe.parameters", "1", say("Elements of all parameters.")),
+    Quantity("probe.trainable_parameters", "1", say("Elements of those that take gradients.")),
+    Quantity("probe.parameter_bytes", say("bytes"), say("Memory of all parameters.")),
+    Quantity(
+        "probe.activation_bytes",
+        say("bytes"),
+        say("What autograd keeps of a batch for backward, besides parameters and buffers."),
+    ),
+    Quantity(
+        "probe.forward_seconds", say("seconds"), say("Time of the model and its loss on a batch.")
+    ),
+    Quantity(
+        "probe.backward_seconds", say("seconds"), say("Time of the backward pass of a batch.")
+    ),
+)
+"""What probes measure before training, at step -1."""
+
 QUANTITIES: dict[str, Quantity] = {
     quantity.name: quantity
     for quantity in (
@@ -257,5 +371,6 @@ QUANTITIES: dict[str, Quantity] = {
         ),
         *_SCALARS,
         *_VECTORS,
+        *_PROBED,
     )
 }

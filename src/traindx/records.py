@@ -44,6 +44,8 @@ class Point(str, Enum):
     PARAM = "param"
     GRAD = "grad"
     APPLIED_GRAD = "applied_grad"
+    ATTENTION = "attention"
+    """Weights and logits inside the module, of which scalars tell."""
 
     def __str__(self) -> str:
         return self.value
@@ -163,6 +165,14 @@ class EventKind(str, Enum):
     """
     NOTE = "note"
     """Something a reader must know; detail: text."""
+    PROBE = "probe"
+    """A probe has looked before training, or has not.
+
+    detail: name, writes (quantities), trains; seconds and estimate, or reason if it did not look;
+    trace, if something was not as before afterwards.
+    """
+    OBSERVED = "observed"
+    """What a probe has seen besides numbers; detail: probe, and what is its own."""
 
     def __str__(self) -> str:
         return self.value

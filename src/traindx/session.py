@@ -22,6 +22,7 @@ from traindx.findings import Verdict
 from traindx.messages import say
 from traindx.on_import import when_imported
 from traindx.records import RUN, Event, EventKind, Item, Sink
+from traindx.rules.batched import Batched
 from traindx.rules.engine import Engine
 from traindx.rules.judging import Judging
 from traindx.run import Run
@@ -47,6 +48,7 @@ class Options:
         folder: Where run files go.
         command: The command line to note; None notes nothing of it.
         trap_nan: Whether to replay the batch of a loss or gradient that is not finite.
+        compiled_activations: Whether to run compiled models eagerly in measured steps.
         judging: What rules to apply, what to pass over, and what is declared; all and nothing if
             None.
     """
@@ -56,6 +58,7 @@ class Options:
     folder: Path = FOLDER
     command: tuple[str, ...] | None = None
     trap_nan: bool = False
+    compiled_activations: bool = False
     judging: Judging | None = None
 
     @classmethod
@@ -71,6 +74,7 @@ class Options:
             folder=settings.runs.absolute(),
             command=command,
             trap_nan=settings.trap_nan,
+            compiled_activations=settings.compiled_activations,
             judging=settings.judging(),
         )
 
@@ -79,20 +83,26 @@ class Session:
     """One recorded run.
 
     Attributes:
-        run: What has been measured, growing.
         ended: Whether it has been judged to its end.
     """
 
     def __init__(self, name: str, options: Options, *, warn: Callable[[str], None]) -> None:
-        self.run = Run()
+        self._run = Run()
         self._options = options
         self._warn = warn
         self._capture: Capture | None = None
         self.ended = False
-        self._engine = Engine(run=self.run, judging=options.judging)
+        self._engine = Engine(run=self._run, judging=options.judging)
+        self._judge = Batched(self._engine)
         self._pid = os.getpid()
         self._store = self._open_store(name)
         self._write([Event(-1, EventKind.STARTED, RUN, self._header(name))])
+
+    @property
+    def run(self) -> Run:
+        """What has been measured up to now."""
+        self._judge.catch_up()
+        return self._run
 
     def start(self) -> None:
         """Watch from the moment the script imports torch."""
@@ -137,6 +147,7 @@ class Session:
             every=options.every,
             budget=options.budget,
             trap_nan=options.trap_nan,
+            compiled_activations=options.compiled_activations,
             warn=self._warn,
         )
         capture.arm()
@@ -159,7 +170,7 @@ class Session:
             self._capture.close(exit_code)
         else:
             self._write([Event(0, EventKind.ENDED, RUN, {"exit_code": exit_code, "steps": 0})])
-        self._engine.close()
+        self._judge.close()
         if self._store is not None:
             self._save(self._store)
 
@@ -170,13 +181,14 @@ class Session:
             store.close()
         else:
             store.discard()
-            self.run.path = None
+            self._run.path = None
 
     def judge(self) -> Verdict:
         """What the rules say so far, up to the last measured step that is complete."""
-        if self.run.verdict is None or not self.ended:
-            self.run.verdict = self._engine.verdict
-        return self.run.verdict
+        run = self.run
+        if run.verdict is None or not self.ended:
+            run.verdict = self._engine.verdict
+        return run.verdict
 
     @property
     def forked(self) -> bool:
@@ -195,7 +207,7 @@ class Session:
         return self.run.steps > 0 or bool(backwards)
 
     def _sinks(self) -> Sequence[Sink]:
-        return [self._engine] if self._store is None else [self._store, self._engine]
+        return [self._judge] if self._store is None else [self._store, self._judge]
 
     def _write(self, items: Sequence[Item]) -> None:
         for sink in self._sinks():
@@ -212,7 +224,7 @@ class Session:
                 )
             )
             return None
-        self.run.path = store.path
+        self._run.path = store.path
         return store
 
     def _header(self, name: str) -> dict[str, Json]:
@@ -235,6 +247,7 @@ class Session:
         if self._capture is not None:
             self._capture.disarm()
         self._engine = Engine(rules=())
+        self._judge = Batched(self._engine)
         self._store = None
 
 

@@ -40,6 +40,7 @@ def watch(
     budget: float | None = None,
     folder: str | Path | None = None,
     trap_nan: bool | None = None,
+    compiled_activations: bool | None = None,
     config: str | Path | None = None,
     contexts: Sequence[str] | None = None,
 ) -> Watch:
@@ -76,6 +77,8 @@ def watch(
         budget: Largest fraction of training time that measuring may take, 0.03 by default.
         folder: Where the run file goes, `traindx-runs` by default.
         trap_nan: Whether to replay the batch of a loss or gradient that is not finite.
+        compiled_activations: Whether to run models of `torch.compile` eagerly in measured steps, so
+            that their activations are measured; losses then agree to rounding only.
         config: A file with settings; the nearest `pyproject.toml` by default. The arguments above
             overrule it.
         contexts: What is so by design, such as `gan`, so that nothing is made of it.
@@ -91,6 +94,7 @@ def watch(
         budget=budget,
         runs=folder,
         trap_nan=trap_nan,
+        compiled_activations=compiled_activations,
         contexts=None if contexts is None else list(contexts),
     )
     place = _Place.of(sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
@@ -107,7 +111,6 @@ class Watch:
     """A training that is being watched, or was: see `traindx.watch`.
 
     Attributes:
-        run: What has been measured, growing.
         closed: Whether it has ended.
     """
 
@@ -116,7 +119,6 @@ class Watch:
     ) -> None:
         self._name = name
         self._session = session
-        self.run = session.run
         self._page = page
         self._place = place
         self._language = language
@@ -125,6 +127,11 @@ class Watch:
 
     def _expect(self, models: list[nn.Module], optimizers: list[Optimizer]) -> None:
         self._session.expect(models, optimizers)
+
+    @property
+    def run(self) -> Run:
+        """What has been measured up to now."""
+        return self._session.run
 
     @property
     def closed(self) -> bool:

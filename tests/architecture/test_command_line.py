@@ -14,7 +14,26 @@ COMMANDS: dict[str, set[str]] = {
     "check": {"run", "--fail-on", "--json", "--lang", "--write-baseline", *JUDGING},
     "demo": {"--folder", "--lang"},
     "diff": {"before", "after", "--config", "--fail-on", "--json", "--lang"},
+    "norm audit": {
+        *("what", "--checkpoint", "--fail-on", "--json", "--lang", "--shape", "--steps"),
+    },
+    "norm fold": {
+        *("target", "--checkpoint", "--json", "--lang", "--out", "-o", "--shape"),
+    },
+    "norm presets": {"name", "--lang"},
+    "norm recalibrate": {
+        *("target", "--batches", "--checkpoint", "--json", "--lang", "--out", "-o"),
+    },
+    "norm trace": {
+        *("x", "--batches", "--bias", "--digits", "--format", "--grad", "--lang", "--mask"),
+        *("--norm", "-n", "--option", "-o", "--running-mean", "--running-var", "--u", "--v"),
+        "--weight",
+    },
     "norm verify": set(),
+    "preflight": {
+        *("target", "-m", "--fail-on", "--html", "--json", "--lang", "-o", "--quick", "--shape"),
+        *JUDGING,
+    },
     "report": {"run", "-o", "--lang", "--output", *JUDGING},
     "rule": {"code", "--lang"},
     "rules": {"--json", "--lang"},
@@ -23,6 +42,7 @@ COMMANDS: dict[str, set[str]] = {
         "-m",
         "--budget",
         "--command",
+        "--compiled-activations",
         "--every",
         "--fail-on",
         "--json",
@@ -34,6 +54,7 @@ COMMANDS: dict[str, set[str]] = {
         *JUDGING,
     },
     "show": {"run", "site", "--config", "--lang"},
+    "signal": {"target", "--eval", "--json", "--lang", "--seed", "--shape", "--variance"},
 }
 
 

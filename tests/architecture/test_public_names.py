@@ -9,7 +9,11 @@ import pytest
 
 import traindx
 
-PUBLIC = ["Evidence", "Finding", "Run", "Severity", "__version__", "log", "rule", "watch"]
+PUBLIC = [
+    *("Evidence", "Finding", "Run", "Severity", "__version__", "log", "preflight", "rule", "watch"),
+]
+# A package that is its own function: importing a part of it puts itself in its own place.
+CALLABLE_PACKAGE = "preflight"
 
 
 def test_the_public_names_are_these() -> None:
@@ -22,12 +26,21 @@ def test_every_public_name_can_be_imported(name: str) -> None:
     assert getattr(traindx, name) is not None
 
 
-@pytest.mark.parametrize("name", [name for name in PUBLIC if name != "__version__"])
+@pytest.mark.parametrize(
+    "name", [name for name in PUBLIC if name not in ("__version__", CALLABLE_PACKAGE)]
+)
 def test_a_public_name_is_never_hidden_by_a_module(name: str) -> None:
     home = getattr(traindx, name).__module__
     import_module(home)
     assert not inspect.ismodule(getattr(traindx, name))
     assert f"traindx.{name}" not in sys.modules
+
+
+def test_the_package_of_preflight_can_be_called() -> None:
+    import_module("traindx.preflight.checking")
+    assert traindx.preflight is sys.modules["traindx.preflight"]
+    with pytest.raises(TypeError, match=r"A model is a `torch\.nn\.Module`"):
+        traindx.preflight(None, None)  # pyright: ignore[reportArgumentType]
 
 
 def test_an_unknown_name_is_an_attribute_error_that_names_it() -> None:

@@ -13,9 +13,12 @@ MEASURING = (
     "traindx.demo",
     "traindx.distributed",
     "traindx.norm.modules",
+    "traindx.nested",
     "traindx.norm.sheet_torch",
     "traindx.preflight",
     "traindx.stats",
+    "traindx.testing",
+    "traindx.trial",
     "traindx.trials",
 )
 WITHOUT_TORCH = """

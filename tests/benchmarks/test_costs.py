@@ -3,74 +3,89 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.costs.measure import Ratio, Trial, Turn, cost, in_turns
-from benchmarks.costs.peers import CHOICES, installed
+from benchmarks.costs import results
+from benchmarks.costs.measure import Ratio, cost, spent, spread
+from benchmarks.costs.peers import CHOICES, PEERS, installed
 from benchmarks.costs.programs import PROGRAMS, find
+from benchmarks.costs.sessions import Block, FailedError, Plan, Session, Step, session
 from benchmarks.costs.settings import Choice, Setting, step
 from benchmarks.costs.table import markdown, plain
-from benchmarks.costs.turns import Clock, Ending, FailedError, Runner, Step
-from benchmarks.overhead import verdict
+
+EVERY_32TH = frozenset({*range(10), 35, 67})
 
 
-def ending(measured: set[int] | None = None, every: int = 1) -> Ending:
-    return Ending(measured, every, 0.0, 0, 0)
+def steps(*times: float) -> list[Step]:
+    return [Step(time, 2 * time) for time in times]
 
 
-def blocks(*, slow: float = 1.0, measured: set[int], dearer: float) -> list[Turn]:
-    """Ten blocks of ten steps at 1.1 times the bare step, measured ones `dearer` times."""
-    turns: list[Turn] = []
-    for i in range(10):
-        pace = slow if i == 4 else 1.0
-        numbers = range(10 * i, 10 * i + 10)
-        taken = [pace * (dearer if number in measured else 1.1) for number in numbers]
-        turns.append(
-            Turn(10 * i, [Step(time, 2 * time) for time in taken], [Step(pace, pace)] * 20)
-        )
-    return turns
+def seen(
+    watched: list[float],
+    *,
+    pace: float = 1.0,
+    measured: frozenset[int] | None = None,
+    every: int = 1,
+) -> Session:
+    """A process whose bare step takes `pace`, and in which all else is as much slower."""
+    block = Block(steps(*(pace * time for time in watched)), measured, every)
+    bare = Block(steps(*[pace] * 20))
+    return Session([bare, bare], [block], 0, 0)
+
+
+def ladder(pace: float = 1.0) -> Session:
+    """A hundred steps at 1.1 times the bare one, measured ones at three times."""
+    times = [3.0 if number in EVERY_32TH else 1.1 for number in range(100)]
+    return seen(times, pace=pace, measured=EVERY_32TH, every=32)
 
 
 def test_measured_steps_count_as_often_as_they_come_in_the_long_run() -> None:
-    found = cost(Trial(blocks(measured={35, 67}, dearer=3.0), ending({35, 67}, 32)))
-    assert found is not None
+    found = cost([ladder()], ladder=True)
     assert found.unmeasured == pytest.approx(1.1)
     assert found.measured == pytest.approx(3.0)
     assert found.cpu.middle == pytest.approx(1.1 * 31 / 32 + 3.0 / 32)
-    assert found.quiet == pytest.approx(found.cpu.middle)
-    assert found.wall.middle == pytest.approx(2 * found.cpu.middle)
-    assert found.measured_us == pytest.approx(2e6)
+    assert found.quiet.middle == found.wall.middle == pytest.approx(found.cpu.middle)
 
 
-def test_a_machine_slow_for_a_while_slows_the_bare_steps_beside_too() -> None:
-    calm = cost(Trial(blocks(measured=set(), dearer=1.0), ending(set(), 32)))
-    slow = cost(Trial(blocks(slow=5.0, measured=set(), dearer=1.0), ending(set(), 32)))
-    assert calm is not None
-    assert slow is not None
-    assert slow.cpu.middle == pytest.approx(calm.cpu.middle) == pytest.approx(1.1)
+def test_a_process_on_a_slow_machine_is_slow_in_its_bare_steps_too() -> None:
+    found = cost([ladder(), ladder(pace=5.0), ladder(pace=0.3)], ladder=True)
+    assert found.cpu == pytest.approx(cost([ladder()], ladder=True).cpu)
 
 
-def test_a_setting_that_measures_all_steps_is_made_of_them_without_the_first_ones() -> None:
-    turns = blocks(measured=set(range(10)), dearer=50.0)
-    found = cost(Trial(turns, ending()))
-    assert found is not None
+def test_a_setting_in_which_all_steps_are_alike_is_made_of_them_without_the_first_ones() -> None:
+    found = cost([seen([50.0, 50.0, 50.0, *[1.2] * 30])])
     assert found.unmeasured is None
-    assert found.cpu.middle == pytest.approx(1.1)
-    assert found.total > 5
+    assert found.cpu.middle == found.measured == pytest.approx(1.2)
 
 
-def test_a_setting_that_failed_has_no_cost() -> None:
-    assert cost(Trial(failed="no")) is None
-    assert cost(Trial([], ending())) is None
+def test_the_spread_is_that_of_the_processes() -> None:
+    found = cost([seen([1.0 + 0.1 * i] * 20) for i in range(5)])
+    assert found.quiet == pytest.approx((1.2, 1.1, 1.3))
+    assert found.processes == pytest.approx([1.0, 1.1, 1.2, 1.3, 1.4])
+    assert spread([2.0]) == Ratio(2.0, 2.0, 2.0)
 
 
-def test_the_clock_stands_still_while_others_have_their_turn() -> None:
-    now = 100.0
-    clock = Clock(lambda: now)
-    before = clock()
-    clock.stop()
-    now = 150.0
-    clock.go_on()
-    now = 151.0
-    assert clock() - before == 1.0
+@pytest.mark.parametrize("drift", [0.0, 0.01])
+def test_a_budget_is_spent_by_what_measured_steps_take_longer_than_their_neighbours(
+    drift: float,
+) -> None:
+    measured = frozenset(range(0, 1000, 20))
+    times = [(1 + drift * number) * (2.0 if number in measured else 1.0) for number in range(1000)]
+    found = spent(seen(times, measured=measured, every=20), 0.05, 200, 0.01)
+    assert found.measuring == pytest.approx(0.05, rel=0.1)
+    assert found.total == pytest.approx(found.measuring + 0.01)
+    assert (found.measured, found.steps) == (40, 800)
+
+
+def test_a_pause_of_the_machine_is_no_spending() -> None:
+    measured = frozenset(range(0, 1000, 20))
+    times = [2.0 if number in measured else 1.0 for number in range(1000)]
+    times[500] = times[701] = 10_000.0
+    found = spent(seen(times, measured=measured, every=20), 0.05, 200, 0.0)
+    assert found.measuring == pytest.approx(0.05, rel=0.15)
+
+
+def test_a_budget_under_which_nothing_was_measured_was_not_spent() -> None:
+    found = spent(seen([1.0] * 300, measured=frozenset(range(10)), every=512), 0.01, 200, 0.0)
+    assert found.measuring == found.measured == 0
 
 
 @pytest.mark.parametrize("name", [*PROGRAMS, "tiny", "chain-10"])
@@ -80,15 +95,16 @@ def test_every_program_takes_a_step(name: str, tmp_path: Path) -> None:
     assert all(param.grad is not None for param in training.model.parameters())
 
 
-@pytest.mark.parametrize("name", ["floor", "every", "default", "trap-nan"])
+@pytest.mark.parametrize("name", ["floor", "every", "default", "trap-nan", "anomaly"])
 def test_a_setting_leaves_the_parameters_as_they_are_bare(name: str, tmp_path: Path) -> None:
     trained = []
-    for choice in ("bare", name):
+    for choice in ("again", name):
         training = find("chain-10").make()
-        attached = CHOICES[choice].attach(training, tmp_path)
-        for _ in range(3):
-            step(training, attached)
-        attached.finish()
+        for _ in range(2):
+            attached = CHOICES[choice].attach(training, tmp_path)
+            for _ in range(3):
+                step(training, attached)
+            attached.finish()
         trained.append([param.detach().clone() for param in training.model.parameters()])
     assert all(one.equal(other) for one, other in zip(*trained, strict=True))
 
@@ -98,27 +114,48 @@ def test_what_is_not_installed_is_told() -> None:
     assert installed(CHOICES["anomaly"])
 
 
+def test_of_every_peer_it_is_said_what_it_collects() -> None:
+    assert all(choice.peer and choice.collects for choice in PEERS.values())
+
+
 def test_tables_line_up() -> None:
     head, rows = ("a", "b"), [["one", "1"], ["three", "22"]]
     assert plain(head, rows) == "a       b\none     1\nthree  22"
     assert markdown(head, rows).splitlines()[1] == "| --- | ---: |"
 
 
+def test_a_text_goes_between_the_comments_of_its_name(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("a\n<!-- x: what follows is written by it -->\nold\n<!-- x: end -->\nb\n")
+    for _ in range(2):
+        results.insert(r"new \1", page, "x")
+    assert page.read_text() == (
+        "a\n<!-- x: what follows is written by it -->\n\nnew \\1\n\n<!-- x: end -->\nb\n"
+    )
+    with pytest.raises(SystemExit, match="must have the lines"):
+        results.insert("new", page, "y")
+
+
+def test_the_page_on_costs_has_a_place_for_the_tables_of_each_command() -> None:
+    page = Path("docs/overhead.md").read_text()
+    for name in ("benchmarks/overhead.py", "benchmarks/scaling.py"):
+        assert f"<!-- {name}: what follows is written by it -->" in page
+        assert f"<!-- {name}: end -->" in page
+
+
 @pytest.mark.slow
-def test_settings_train_in_turns_in_processes_of_their_own() -> None:
-    trials = in_turns("tiny", ["again", "every"], turns=3, seconds=0.02)
-    found = cost(trials["every"])
-    assert found is not None
-    assert found.every == 1
-    assert found.ending.measured == set(range(found.steps))
-    assert math.isfinite(found.cpu.middle)
-    assert found.ending.written > 0
+def test_a_setting_trains_in_turns_with_bare_steps_in_a_process_of_its_own() -> None:
+    one = session(Plan("tiny", "every", cycles=3, bare=10, steps=20))
+    assert [len(block.steps) for block in one.bare] == [10] * 4
+    assert [block.measured for block in one.watched] == [frozenset(range(20))] * 3
+    assert math.isfinite(cost([one]).cpu.middle)
+    assert one.written > 0
 
 
 @pytest.mark.slow
 def test_a_setting_that_cannot_begin_says_why() -> None:
     with pytest.raises(FailedError, match="KeyError"):
-        Runner("tiny", "no such setting")
+        session(Plan("tiny", "no such setting", 1, 1, 1))
 
 
 @pytest.mark.parametrize(
@@ -131,5 +168,5 @@ def test_a_setting_that_cannot_begin_says_why() -> None:
         (Ratio(math.nan, math.nan, math.nan), "undecided"),
     ],
 )
-def test_an_aim_is_kept_or_missed_only_where_the_turns_agree(ratio: Ratio, word: str) -> None:
-    assert verdict(ratio, 1.03) == f"1.030 {word}"
+def test_an_aim_is_kept_or_missed_only_where_the_processes_agree(ratio: Ratio, word: str) -> None:
+    assert results.verdict(ratio, 1.03) == f"1.030 {word}"

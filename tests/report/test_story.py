@@ -97,6 +97,9 @@ def test_the_cost_names_what_it_holds_and_what_not() -> None:
         "measuring cost 2.1 % of the training time, saving and judging took 2.5 % of the whole "
         "time; listening at every step not included"
     )
+    assert _costing(1000, {**known, "listening_fraction": 0.0042}).endswith(
+        "of the whole time; listening at the other steps about 0.4 %"
+    )
     exempt = " (runs under 200 steps are exempt from the budget)"
     assert _costing(199, known).endswith(f"not included{exempt}")
     assert _costing(200, known).endswith("not included")

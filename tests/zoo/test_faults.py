@@ -90,8 +90,9 @@ def test_a_program_is_repaired_in_one_place(program: Path):
     assert text.count('"--healthy"') == text.count("args.healthy") == 1
 
 
-def test_every_rule_is_expected_by_some_program():
-    assert {expected(program)["expects"] for program in PROGRAMS} == set(catalog())
+def test_every_rule_of_a_training_is_expected_by_some_program():
+    passive = {code for code, rule in catalog().items() if rule.source == "passive"}
+    assert {expected(program)["expects"] for program in PROGRAMS} == passive
 
 
 @pytest.mark.slow

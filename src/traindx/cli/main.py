@@ -9,7 +9,20 @@ import typer
 import typer.main
 
 from traindx import __version__
-from traindx.cli import check, demo, diff, language, norm, outcome, report, rules, run, show
+from traindx.cli import (
+    check,
+    demo,
+    diff,
+    language,
+    norm,
+    outcome,
+    preflight,
+    report,
+    rules,
+    run,
+    show,
+    signal,
+)
 from traindx.cli.language import Lang
 from traindx.errors import TraindxError
 from traindx.messages import say
@@ -44,12 +57,14 @@ def traindx(
 
 
 app.command(context_settings={"allow_interspersed_args": False})(run.run)
+app.command(context_settings={"allow_interspersed_args": False})(preflight.preflight)
 app.command()(check.check)
 app.command()(report.report)
 app.command()(show.show)
 app.command()(diff.diff)
 app.command()(rules.rules)
 app.command()(rules.rule)
+app.command()(signal.signal)
 app.command()(demo.demo)
 app.add_typer(norm.app, name="norm")
 

@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import sys
+from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
 from typing import TextIO
@@ -26,13 +27,13 @@ def open_run(path: Path | None, config: Config) -> Run:
     """A saved run, by default the last one, judged by the rules as they are now."""
     from traindx.rules.engine import Engine
     from traindx.store.place import latest
-    from traindx.store.reader import read
+    from traindx.store.reader import Stored
 
     judging = config.judging()
     path = path or latest(config.runs)
-    items, _ = read(path)
     engine = Engine(run=Run(path=path), judging=judging)
-    engine.write(items)
+    for stretch in Stored(path):
+        engine.replay(stretch)
     engine.close()
     return engine.run
 
@@ -68,6 +69,11 @@ def tell(text: str, stream: TextIO | None, language: str | None = None) -> None:
     line = plain(f"traindx: {translate(text, language or spoken())}")
     with contextlib.suppress(OSError, ValueError):
         print(encodable(line, stream), file=stream, flush=True)
+
+
+def aside() -> AbstractContextManager[object]:
+    """What the user's program prints goes to standard error: standard output is the answer's."""
+    return contextlib.redirect_stdout(sys.stderr)
 
 
 def echo(text: str) -> None:

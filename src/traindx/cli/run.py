@@ -55,6 +55,13 @@ def run(
             "--trap-nan", help="Replay the first batch with a NaN to see where it is from."
         ),
     ] = False,
+    compiled_activations: Annotated[
+        bool,
+        typer.Option(
+            "--compiled-activations",
+            help="Run compiled models eagerly in measured steps; losses agree to rounding only.",
+        ),
+    ] = False,
     select: options.Select = None,
     ignore: options.Ignore = None,
     context: options.Contexts = None,
@@ -75,6 +82,7 @@ def run(
         runs=runs,
         fail_on=fail_on,
         trap_nan=trap_nan or None,
+        compiled_activations=compiled_activations or None,
     )
     document = None if json is None else _document(json)
     stream, language = outcome.stderr(), spoken()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
@@ -12,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm as BatchNorm
 
 from traindx.datasets.fashion_mnist import load_subset
+from traindx.trial import unchanged
 
 
 def accuracies(program: str, weights: Path) -> tuple[float, float]:
@@ -38,7 +37,7 @@ def accuracy_batch_and_running(
         batch_size: Most images per forward pass; with batch statistics the accuracy depends on it.
     """
     norms = [module for module in model.modules() if isinstance(module, BatchNorm)]
-    with _restored(model, norms), torch.no_grad():
+    with unchanged(model), torch.no_grad():
         model.eval()
         running = _accuracy(model, images, labels, batch_size)
         for norm in norms:
@@ -53,17 +52,3 @@ def _accuracy(model: nn.Module, images: Tensor, labels: Tensor, batch_size: int)
     parts = zip(images.tensor_split(num_parts), labels.tensor_split(num_parts), strict=True)
     correct = sum(int((model(part).argmax(1) == truth).sum()) for part, truth in parts)
     return correct / len(labels)
-
-
-@contextmanager
-def _restored(model: nn.Module, norms: list[BatchNorm]) -> Generator[None, None, None]:
-    modes = [(module, module.training) for module in model.modules()]
-    buffers = [(buffer, buffer.clone()) for norm in norms for buffer in norm.buffers()]
-    try:
-        yield
-    finally:
-        for module, mode in modes:
-            module.training = mode
-        with torch.no_grad():
-            for buffer, value in buffers:
-                buffer.copy_(value)

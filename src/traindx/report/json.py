@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from traindx import __version__
 from traindx.facts import Json
 from traindx.findings import Context, Finding, Silenced, fingerprint
+from traindx.looks import looked
 from traindx.records import EventKind
 from traindx.report.story import judged
 from traindx.run import Run
@@ -29,10 +30,12 @@ def dumped(document: dict[str, Json]) -> str:
 def document(run: Run) -> dict[str, Json]:
     """The document as plain data, in which numbers may still be NaN or infinite."""
     verdict = judged(run)
+    probed: dict[str, Json] = {"preflight": _preflight(run)} if run.is_preflight else {}
     return {
         "schema": SCHEMA,
         "tool": {"name": "traindx", "version": __version__},
         "run": _run(run),
+        **probed,
         "rules": {
             "evaluated": [*sorted(verdict.evaluated)],
             "not_evaluated": [
@@ -59,6 +62,28 @@ def _run(run: Run) -> dict[str, Json]:
         "overhead_fraction": header.get("overhead_fraction"),
         "store": str(run.path) if run.path else None,
         "models": [*run.models],
+    }
+
+
+def _preflight(run: Run) -> dict[str, Json]:
+    """What was probed before training, at what cost, and what was not."""
+    header = run.header
+    return {
+        "quick": header.get("quick"),
+        "estimate": header.get("estimate"),
+        "seconds": header.get("seconds"),
+        "state": header.get("state"),
+        "case": header.get("case"),
+        "probes": [
+            {
+                "name": probe.name,
+                "seconds": probe.seconds,
+                "estimate": probe.estimate,
+                "reason": probe.reason or None,
+                "trace": probe.trace or None,
+            }
+            for probe in looked(run)
+        ],
     }
 
 

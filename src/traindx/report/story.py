@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from traindx.findings import Finding, Severity, Verdict
+from traindx.looks import looked
 from traindx.messages import Message, counted, listed, say
 from traindx.records import RUN, EventKind, Site
 from traindx.report.layers import where
@@ -62,12 +63,14 @@ def judged(run: Run) -> Verdict:
 def headline(run: Run) -> Message:
     """The verdict in words, and of how many steps."""
     verdict, extent = verdict_words(run), extent_words(run)
+    if run.is_preflight:
+        return say("{verdict}, by {extent}", verdict=verdict, extent=extent)
     return say("{verdict} in {extent}", verdict=verdict, extent=extent) if extent else verdict
 
 
 def verdict_words(run: Run) -> Message:
     """The verdict in words."""
-    if run.steps == 0:
+    if run.steps == 0 and not run.is_preflight:
         return say("nothing to judge: no training step was recorded")
     if run.verdict is None:
         return say("not judged: no rule has looked at the run")
@@ -78,7 +81,7 @@ def level(run: Run) -> str:
     """How bad it is: a severity, `clear`, or `unknown` where nothing could be judged."""
     verdict = judged(run)
     worst = verdict.worst()
-    looked_at = verdict.evaluated and run.steps
+    looked_at = verdict.evaluated and (run.steps or run.is_preflight)
     return worst.value if worst else "clear" if looked_at else "unknown"
 
 
@@ -116,7 +119,10 @@ def severity_word(severity: Severity) -> Message:
 
 
 def extent_words(run: Run) -> Message:
-    """How many steps the verdict is of; empty if there were none."""
+    """How many steps the verdict is of, or how many probes; empty if there were none."""
+    if run.is_preflight:
+        num = sum(not probe.reason for probe in looked(run))
+        return counted(num, "{n} probe before training", "{n} probes before training")
     if not run.steps:
         return Message("")
     steps = counted(run.steps, "{n} step", "{n} steps")
@@ -162,6 +168,8 @@ def _measure(name: str, value: float, threshold: float | None) -> Message:
 def seen(finding: Finding) -> Message:
     """At which steps the rule hit."""
     first, last = finding.first_step, finding.last_step
+    if first == last < 0:
+        return say("before training")
     if first == last:
         return say("step {step}", step=first)
     steps = counted(finding.count, "{n} measured step", "{n} measured steps")
@@ -254,6 +262,35 @@ def listed_names(names: Sequence[str], most: int = 8) -> Message:
     return say("{names} and {rest} more", names=shown, rest=rest) if rest > 0 else shown
 
 
+def probes(run: Run) -> list[Message]:
+    """The probes that have looked, in a row, with the seconds each took."""
+    shown = [
+        say("{probe} {seconds:.1f} s", probe=plain(probe.name), seconds=probe.seconds or 0.0)
+        for probe in looked(run)
+        if not probe.reason
+    ]
+    return [listed(shown)] if shown else []
+
+
+def unprobed(run: Run) -> list[Message]:
+    """The probes that have not looked, each with the reason, and those that left a trace."""
+    found = [
+        say("{what}: {reason}", what=names, reason=reason)
+        for reason, names in _grouped(
+            (Message(plain(probe.reason)), probe.name) for probe in looked(run) if probe.reason
+        )
+    ]
+    return found + [
+        say(
+            "{probe} left a trace, which later probes may have seen: {what}",
+            probe=plain(probe.name),
+            what=plain(probe.trace),
+        )
+        for probe in looked(run)
+        if probe.trace
+    ]
+
+
 def notes(run: Run) -> list[Message]:
     """What a reader must know: how the run ended, and the notes written while it ran."""
     texts = (str(event.detail.get("text", "")) for event in run.events(EventKind.NOTE))
@@ -272,17 +309,41 @@ def _ending(run: Run) -> Iterator[Message]:
 
 def cost(run: Run) -> Message:
     """What measuring, saving and judging cost; empty if none of it is known."""
+    if run.is_preflight:
+        return _cost_of_probes(run)
     parts = list(_costs(run))
     if not parts:
         return Message("")
     costs = parts[0] if len(parts) == 1 else say("{one}, {other}", one=parts[0], other=parts[1])
-    told = say("{costs}; listening at every step not included", costs=costs)
+    told = _with_listening(run, costs)
     if run.steps >= EXEMPT_STEPS or run.header.get("every") is not None:
         return told
     return say(
         "{cost} (runs under {steps} steps are exempt from the budget)",
         cost=told,
         steps=EXEMPT_STEPS,
+    )
+
+
+def _cost_of_probes(run: Run) -> Message:
+    seconds, estimate = _header_number(run, "seconds"), _header_number(run, "estimate")
+    if seconds is None or estimate is None:
+        return Message("")
+    return say(
+        "probing took {seconds:.1f} s (estimate {estimate:.1f} s)",
+        seconds=seconds,
+        estimate=estimate,
+    )
+
+
+def _with_listening(run: Run, costs: Message) -> Message:
+    listening = _header_number(run, "listening_fraction")
+    if listening is None:
+        return say("{costs}; listening at every step not included", costs=costs)
+    return say(
+        "{costs}; listening at the other steps about {percent:.1f} %",
+        costs=costs,
+        percent=100 * listening,
     )
 
 

@@ -148,6 +148,8 @@ class _Report(Layout):
             say("{what}: {reason}", what=codes, reason=reason)
             for reason, codes in story.unevaluated(run)
         ]
+        yield from self.list(say("probed"), story.probes(run))
+        yield from self.list(say("not probed"), story.unprobed(run))
         yield from self.list(say("not evaluated"), unevaluated)
         yield from self.list(say("not measured"), story.unmeasured(run))
         yield from self.list(say("notes"), story.notes(run))

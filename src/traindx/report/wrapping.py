@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len, set_cell_size
 
@@ -29,6 +29,22 @@ def padded(text: str, width: int) -> str:
 def clipped(text: str, width: int) -> str:
     """The text, its end left out where it is wider."""
     return text if cell_len(text) <= width else f"{set_cell_size(text, width - 1).rstrip()}…"
+
+
+def columns(heads: Sequence[str], rows: Sequence[Sequence[str]], least: int = 0) -> list[str]:
+    """Heads and rows as lines of columns that end below each other, two spaces or more between.
+
+    Args:
+        heads: One for each column.
+        rows: A cell for each column.
+        least: Cells that a column takes at least.
+    """
+    lines = [heads, *rows]
+    widths = [max(least, *(width_of(line[i]) + 2 for line in lines)) for i in range(len(heads))]
+    return [
+        "".join(" " * (w - width_of(cell)) + cell for cell, w in zip(line, widths, strict=True))
+        for line in lines
+    ]
 
 
 def wrapped(text: str, width: int) -> Iterator[str]:

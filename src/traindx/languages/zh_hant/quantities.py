@@ -126,4 +126,22 @@ MESSAGES: dict[str, str] = {
         "取自這一步的訓練批次；緩衝區的捨入誤差使其無法得知時為 NaN。"
     ),
     "as the normalization keeps it, after the step.": "為正規化層在這一步之後所保存的值。",
+    "{what} Of up to 16 queries in up to 16 heads of 2 samples, computed again from what autograd "
+    "keeps of every attention with a graph; at the innermost module that it was called in.": (
+        "{what}取 2 個樣本、至多 16 個注意力頭（head）中至多 16 個 query，"
+        "由 autograd 為每個帶有計算圖的注意力所保留的內容重新算出；位於呼叫它的最內層模組。"
+    ),
+    "Mean entropy of attention's weights over the logarithm of the keys that the mask lets "
+    "through: 1 where all are weighted alike, 0 where one takes all (collapse, Zhai et al. 2023). "
+    "NaN where no query has a choice.": (
+        "注意力權重的平均熵，除以遮罩允許的 key 數之對數：所有 key 權重相同時為 1，"
+        "由單一 key 獨佔時為 0（熵崩塌，Zhai et al. 2023）。沒有任何 query 可選擇時為 NaN。"
+    ),
+    "The same of the head with the lowest.": "同上，取最低的那個注意力頭。",
+    "Least logit of a key that the mask lets through.": "遮罩允許的 key 之最小 logit。",
+    "Greatest logit of a key that the mask lets through: the scaled product of query and key, "
+    "before any bias. Training diverges where it goes on growing (Dehghani et al. 2023).": (
+        "遮罩允許的 key 之最大 logit：query 與 key 縮放後的內積，尚未加上任何偏置。"
+        "若持續增大，訓練便會發散（Dehghani et al. 2023）。"
+    ),
 }

@@ -47,6 +47,9 @@ MESSAGES: dict[str, str] = {
     ),
     "{one}, {other}": "{one}，{other}",
     "{costs}; listening at every step not included": "{costs}；不含每一步的監聽成本",
+    "{costs}; listening at the other steps about {percent:.1f} %": (
+        "{costs}；其餘各步的監聽約占 {percent:.1f} %"
+    ),
     "{cost} (runs under {steps} steps are exempt from the budget)": (
         "{cost}（少於 {steps} 步的執行不受預算限制）"
     ),

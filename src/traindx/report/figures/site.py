@@ -35,6 +35,8 @@ REST = (
     ("input.mean", "input.rms", "input.min", "input.max"),
     ("output.zero_fraction", "units.dead_fraction"),
     ("output.batch_share",),
+    ("attention.entropy", "attention.entropy_min"),
+    ("attention.logit_min", "attention.logit_max"),
     ("output.nonfinite",),
     ("output_grad.mean", "output_grad.std", "output_grad.min", "output_grad.max"),
     ("output_grad.nonfinite",),

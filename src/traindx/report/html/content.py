@@ -129,6 +129,7 @@ def _unchecked(canvas: Page) -> dict[str, Json]:
     return {
         "rules": [[words(codes), words(reason)] for reason, codes in story.unevaluated(run)],
         "places": [words(text) for text in story.unmeasured(run)],
+        "probes": [words(text) for text in story.unprobed(run)],
         "silenced": [words(text) for text in story.silenced(run)],
         "contexts": [words(text) for text in story.contexts(run)],
     }
@@ -211,6 +212,7 @@ def _details(canvas: Page) -> Iterator[tuple[str, str]]:
         if run.header.get(key) is not None:
             yield words(name), plain(str(run.header[key]))
     yield words(say("cost")), words(story.cost(run))
+    yield words(say("probed")), "; ".join(words(text) for text in story.probes(run))
     yield words(say("run file")), plain(str(run.path)) if run.path else ""
     yield from chain(_optimizers(canvas), _losses(canvas))
     yield words(say("rules evaluated")), ", ".join(sorted(story.judged(run).evaluated))

@@ -14,11 +14,12 @@ function header() {
 
 // How much was not checked, right below the verdict.
 function coverage() {
-  const { rules, places, silenced, contexts } = data.unchecked;
+  const { rules, places, probes, silenced, contexts } = data.unchecked;
   const num = (texts) => texts.length;
   const codes = rules.reduce((sum, [names]) => sum + names.split(/[,、]/).length, 0);
   const parts = [
     codes ? t("rules not evaluated: {n}", { n: codes }) : "",
+    num(probes) ? t("probes that did not look: {n}", { n: num(probes) }) : "",
     num(places) ? t("kinds of places not measured: {n}", { n: num(places) }) : "",
     num(silenced) ? t("findings silenced: {n}", { n: num(silenced) }) : "",
     num(contexts) ? t("contexts: {n}", { n: num(contexts) }) : "",
@@ -167,8 +168,9 @@ function findings() {
 }
 
 function unchecked() {
-  const { rules, places, silenced, contexts } = data.unchecked;
+  const { rules, places, probes, silenced, contexts } = data.unchecked;
   const groups = [
+    [t("Probes that did not look"), probes],
     [t("Rules that could not judge"), rules.map(([codes, reason]) => [h("b", {}, codes), " ", prose(reason)])],
     [t("Places not measured"), places],
     [t("Silenced findings"), silenced],

@@ -1,0 +1,148 @@
+"""What was measured as plain data, and the tables made of it.
+
+Tables are made of the data alone, so that one printed in a page can be made again from its file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.costs.table import markdown, number, plain
+
+Found = Mapping[str, Any]
+Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
+
+TOLERANCE = 1.3
+"""By how much of itself a budget may be exceeded."""
+_COSTS = (
+    "setting", "quiet CPU", "quartiles", "CPU", "wall", "unmeasured step", "measured step",
+    "one in", "begin and end, ms", "steps", "MiB over bare", "kB a step", "target",
+)  # fmt: skip
+_BUDGETS = (
+    "budget", "measuring", "listening", "together", "the run says", "measured", "of steps",
+    "within a factor 1.3",
+)  # fmt: skip
+
+
+def add_files(parser: argparse.ArgumentParser) -> None:
+    """Let the command line say where results come from and go to."""
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured")
+    parser.add_argument(
+        "--markdown", type=Path, nargs="?", const=Path("docs/overhead.md"), metavar="FILE",
+        help="write the tables into this page, docs/overhead.md by default",
+    )  # fmt: skip
+    parser.add_argument(
+        "--from", type=Path, dest="source", metavar="FILE", help="a file that --json wrote"
+    )
+
+
+def keep(found: Found, options: argparse.Namespace, text: str, name: str) -> None:
+    """Write what was measured, and the text on it between the comments of this name in a page."""
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(found, indent=1) + "\n")
+    if options.markdown:
+        insert(text, options.markdown, name)
+
+
+def tables(found: Found, *, as_markdown: bool = False) -> str:
+    """All tables, with the command and the machine above them."""
+    table = markdown if as_markdown else plain
+    parts = [conditions(found, as_markdown=as_markdown)]
+    mark = "### " if as_markdown else ""
+    parts += [of_program(program, table, mark) for program in found["programs"].values()]
+    if as_markdown and (peers := found.get("peers")):
+        rows = [[one["title"], one["version"], one["collects"]] for one in peers.values()]
+        parts.append(
+            "### What the others collect\n\n" + markdown(("tool", "version", "what"), rows)
+        )
+    return "\n\n".join(parts)
+
+
+def conditions(found: Found, *, as_markdown: bool = False) -> str:
+    """The command and what the machine was like."""
+    where = found["conditions"]
+    command = f"`{where['command']}`" if as_markdown else where["command"]
+    return (
+        f"{command}, {where['when']}, {where['minutes']:.0f} min: traindx {where['traindx']}, "
+        f"torch {where['torch']}, Python {where['python']}, {where['threads']} thread(s), "
+        f"{where['cpus']} CPUs ({where['cpu']}), load {where['load'][0]} before and "
+        f"{where['load'][1]} after."
+    )
+
+
+def of_program(program: Found, table: Table, mark: str = "") -> str:
+    """The tables of one program."""
+    settings = program["settings"]
+    again = settings.get("again", {})
+    noise = again.get("quiet")
+    said = f"; noise {noise[1]:.3f}-{noise[2]:.3f}" if noise else ""
+    bare = f"Bare: {1000 * program['bare']:.2f} ms of CPU time a step{said}."
+    rows = [_row(one, again.get("peak", 0)) for one in settings.values()]
+    parts = [f"{mark}{program['title']}", bare, table(_COSTS, rows)]
+    if budgets := program.get("budgets"):
+        parts.append(table(_BUDGETS, [_budget(one) for one in budgets]))
+    return "\n\n".join(parts)
+
+
+def _row(one: Found, bare_peak: int) -> list[str]:
+    if "failed" in one:
+        return [one["title"], one["failed"], *[""] * (len(_COSTS) - 2)]
+    return [
+        one["title"],
+        number(one["quiet"][0]),
+        f"{number(one['quiet'][1])}-{number(one['quiet'][2])}",
+        number(one["cpu"][0]),
+        number(one["wall"][0]),
+        number(one["unmeasured"]),
+        number(one["measured"]),
+        str(one["every"]),
+        number(1000 * one["around"], ".0f"),
+        str(one["steps"]),
+        f"{(one['peak'] - bare_peak) / 2**20:+.0f}",
+        f"{one['written'] / 1000:.1f}",
+        verdict(one["quiet"], one.get("target")),
+    ]
+
+
+def verdict(ratio: Sequence[float], aim: float | None) -> str:
+    """Whether an aim was kept, which processes that disagree (or a single one) cannot tell."""
+    if aim is None:
+        return ""
+    _, low, high = ratio
+    decided = low < high and not low <= aim <= high
+    word = "undecided" if not decided else "kept" if high <= aim else "missed"
+    return f"{aim:.3f} {word}"
+
+
+def _budget(one: Found) -> list[str]:
+    if "failed" in one:
+        return [f"{one['budget']:.0%}", one["failed"], *[""] * (len(_BUDGETS) - 2)]
+    together = one["measuring"] + one["listening"]
+    kept = "yes" if together <= TOLERANCE * one["budget"] else "no"
+    reported = one["reported"]
+    return [
+        f"{one['budget']:.0%}",
+        f"{one['measuring']:.2%}",
+        f"{one['listening']:.2%}",
+        f"{together:.2%}",
+        "-" if reported is None else f"{reported:.2%}",
+        str(one["measured"]),
+        str(one["steps"]),
+        kept,
+    ]
+
+
+def insert(text: str, file: Path, name: str) -> None:
+    """Put a text between the two comments of this name in a page."""
+    begin, end = f"<!-- {name}: what follows is written by it -->", f"<!-- {name}: end -->"
+    page = file.read_text()
+    if begin not in page or end not in page:
+        raise SystemExit(f"{file} must have the lines `{begin}` and `{end}`")
+    pattern = re.escape(begin) + ".*" + re.escape(end)
+    file.write_text(re.sub(pattern, lambda _: f"{begin}\n\n{text}\n\n{end}", page, flags=re.DOTALL))
