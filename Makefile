@@ -31,7 +31,7 @@ demo: $(STAMP) ## train three small networks and diagnose them
 	@$(BIN)/traindx demo
 
 test: $(STAMP) ## run the fast tests
-	@$(BIN)/python -m pytest -q -m "not slow"
+	@$(BIN)/python -m pytest -q -m "not slow" -n 2 --dist loadfile
 
 test-all: $(STAMP) ## run all tests, the slow ones too
 	@$(BIN)/python -m pytest -q
