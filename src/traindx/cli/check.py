@@ -17,13 +17,8 @@ def check(
     run: Annotated[
         Path | None, typer.Argument(help="A run file; by default the last of ./traindx-runs.")
     ] = None,
-    json: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the verdict as JSON; `-` prints it.")
-    ] = None,
-    fail_on: Annotated[
-        Severity | None,
-        typer.Option(help="Exit with 1 if a finding is this severe or more; error by default."),
-    ] = None,
+    json: options.Json = None,
+    fail_on: options.FailOn = None,
     select: options.Select = None,
     ignore: options.Ignore = None,
     context: options.Contexts = None,

@@ -9,6 +9,7 @@ import typer
 
 from traindx import config as settings
 from traindx.cli import language
+from traindx.findings import Severity
 
 ConfigFile = Annotated[
     Path | None,
@@ -29,6 +30,14 @@ Contexts = Annotated[
 Baseline = Annotated[
     Path | None,
     typer.Option("--baseline", metavar="FILE", help="Pass over the findings of this file."),
+]
+Json = Annotated[
+    str | None,
+    typer.Option("--json", metavar="FILE", help="Write the verdict as JSON; `-` prints it."),
+]
+FailOn = Annotated[
+    Severity | None,
+    typer.Option(help="Exit with 1 if a finding is this severe or more; error by default."),
 ]
 
 

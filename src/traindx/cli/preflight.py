@@ -42,16 +42,11 @@ def preflight(
         str | None,
         typer.Option(metavar="SHAPE", help="Of a standard normal batch, as `64x1x28x28`."),
     ] = None,
-    json: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the verdict as JSON; `-` prints it.")
-    ] = None,
+    json: options.Json = None,
     html: Annotated[
         str | None, typer.Option("--html", "-o", metavar="FILE", help="Write the page.")
     ] = None,
-    fail_on: Annotated[
-        Severity | None,
-        typer.Option(help="Exit with 1 if a finding is this severe or more; error by default."),
-    ] = None,
+    fail_on: options.FailOn = None,
     select: options.Select = None,
     ignore: options.Ignore = None,
     context: options.Contexts = None,
