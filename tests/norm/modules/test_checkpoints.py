@@ -43,13 +43,55 @@ def test_a_model_gets_its_weights_back_without_a_prefix(tmp_path: Path) -> None:
     assert cast(Any, model[0]).weight.equal(state["0.weight"])
 
 
-def test_what_is_saved_is_read_again_and_never_written_over(tmp_path: Path) -> None:
-    model, file = nn.Linear(3, 2), tmp_path / "w.pt"
+@pytest.mark.parametrize("name", ["w.pt", "w.safetensors"])
+def test_what_is_saved_is_read_again_and_never_written_over(tmp_path: Path, name: str) -> None:
+    model, file = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2)), tmp_path / name
     save(model, file)
-    assert read(file)["weight"].equal(model.weight)
+    found = read(file)
+    assert all(found[key].equal(value) for key, value in model.state_dict().items())
     with pytest.raises(UsageError, match=r"exists\. Name a new file"):
         save(model, file)
-    assert os.listdir(tmp_path) == ["w.pt"]
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_tied_and_transposed_weights_are_saved_whole(tmp_path: Path) -> None:
+    """Safetensors itself refuses tensors that share their memory."""
+    model, file = (
+        nn.ModuleDict({"a": nn.Linear(3, 3), "b": nn.Linear(3, 3)}),
+        tmp_path / "w.safetensors",
+    )
+    cast(Any, model["b"]).weight = cast(Any, model["a"]).weight
+    cast(Any, model["a"]).weight.data = torch.randn(3, 3).T
+    save(model, file)
+    again = nn.ModuleDict({"a": nn.Linear(3, 3), "b": nn.Linear(3, 3)})
+    load_into(again, file)
+    assert all(again.state_dict()[key].equal(value) for key, value in model.state_dict().items())
+
+
+@pytest.mark.parametrize("kept", [0, 7, 40, 0.9])
+def test_a_safetensors_file_that_is_cut_off_is_refused(tmp_path: Path, kept: float) -> None:
+    file = tmp_path / "w.safetensors"
+    save(nn.BatchNorm1d(3), file)
+    whole = file.read_bytes()
+    file.write_bytes(whole[: int(kept * len(whole)) if kept < 1 else int(kept)])
+    with pytest.raises(UsageError, match="Cannot read"):
+        read(file)
+
+
+def test_a_safetensors_header_that_claims_too_much_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "w.safetensors"
+    for header in (
+        b'{"a":{"dtype":"F32","shape":[1000000000],"data_offsets":[0,4000000000]}}',
+        b'{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}',
+        b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[8,4]}}',
+        b"[" * 5000,
+    ):
+        file.write_bytes(len(header).to_bytes(8, "little") + header + b"\0" * 4)
+        with pytest.raises(UsageError, match="Cannot read"):
+            read(file)
+    file.write_bytes((1 << 60).to_bytes(8, "little") + b"{}")
+    with pytest.raises(UsageError, match="Cannot read"):
+        read(file)
 
 
 def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:

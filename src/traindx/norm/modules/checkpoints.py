@@ -96,10 +96,9 @@ def save(model: nn.Module, path: Path) -> None:
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         if path.suffix == ".safetensors":
-            _safetensors().save_file(
-                {name: value.detach().contiguous() for name, value in model.state_dict().items()},
-                str(part),
-            )
+            # The format refuses tensors that share memory, as tied weights do.
+            own = {name: value.detach().clone() for name, value in model.state_dict().items()}
+            _safetensors().save_file({n: v.contiguous() for n, v in own.items()}, str(part))
         else:
             torch.save(model.state_dict(), part)
         part.replace(path)
