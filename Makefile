@@ -6,7 +6,7 @@ STAMP := .venv/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all oracles bench lint docs screenshot format lock clean
+.PHONY: help install demo test test-all oracles vectors keras conversions bench lint docs screenshot format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,15 +36,29 @@ test: $(STAMP) ## run the fast tests
 test-all: $(STAMP) ## run all tests, the slow ones too
 	@$(BIN)/python -m pytest -q
 
-oracles: $(STAMP) ## answer the normalization tests of ONNX, torch and Keras; downloads some
+oracles: vectors keras conversions ## ask the oracles: ONNX, torch, Keras, Flax; downloads some
+
+# ONNX's test vectors, out of a wheel that is never installed, and torch's own samples.
+vectors: $(STAMP)
 	@$(PIP) download -qq --no-deps --only-binary :all: --dest .venv/oracles \
 	  -r requirements-oracles.lock
-	@test -d .venv/oracles/keras || $(PIP) install -qq --no-deps --target .venv/oracles/keras \
-	  -r requirements-keras.lock
 	@$(BIN)/python -m tests.norm.oracles .venv/oracles/onnx-*.whl
+
+# Keras' own tests of its normalizations, answered by ours.
+keras: .venv/oracles/keras
 	@cd .venv/oracles && KERAS_BACKEND=torch PYTHONPATH=keras:$(CURDIR) ../bin/python -m pytest -q \
 	  -c /dev/null --rootdir=keras -W ignore -p no:cacheprovider -p tests.norm.oracles.keras_layers \
 	  keras/keras/src/layers/normalization
+
+# Every direction of `norm convert`, by the frameworks' own hands.
+conversions: .venv/oracles/keras .venv/oracles/frameworks
+	@KERAS_BACKEND=torch JAX_PLATFORMS=cpu PYTHONPATH=.venv/oracles/keras:.venv/oracles/frameworks \
+	  $(BIN)/python -W ignore -m tests.norm.oracles.conversions
+
+# Beside the environment, which stays without them.
+.venv/oracles/%: requirements-%.lock $(STAMP)
+	@$(PIP) install -qq --no-deps --upgrade --target $@ -r $<
+	@touch $@
 
 bench: $(STAMP) ## measure what traindx costs
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -1,26 +1,11 @@
 """Answers to torch's own samples, and the reader of ONNX's: `make oracles` asks those."""
 
-import struct
-
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 
 from tests.norm.oracles.answers import Answer, compared, table
-from tests.norm.oracles.protobuf import model, tensor
-
-
-def field(number: int, value: bytes | int) -> bytes:
-    if isinstance(value, int):
-        return bytes([number << 3]) + varint(value)
-    return bytes([number << 3 | 2]) + varint(len(value)) + value
-
-
-def varint(value: int) -> bytes:
-    value %= 1 << 64
-    out = b""
-    while value > 0x7F:
-        out, value = out + bytes([value & 0x7F | 0x80]), value >> 7
-    return out + bytes([value])
+from tests.norm.oracles.onnx_vectors import model
 
 
 @pytest.mark.slow
@@ -35,25 +20,14 @@ def test_every_normalization_sample_of_torch_is_answered_as_torch_does() -> None
     assert "torch OpInfo, NumPy references: 74" in counted
 
 
-def test_a_tensor_is_read_from_packed_and_single_fields() -> None:
-    numbers = np.array([[1.5, -2.0, 0.0]], np.float32)
-    packed = field(1, varint(1) + varint(3)) + field(2, 1) + field(8, b"x")
-    name, read = tensor(packed + field(9, numbers.tobytes()))
-    assert (name, read.tolist()) == ("x", numbers.tolist())
-    single = field(1, 1) + field(1, 3) + field(2, 1)
-    assert tensor(single + field(4, numbers.tobytes()))[1].tolist() == numbers.tolist()
-    integers = field(1, 2) + field(2, 7) + field(7, varint(-1) + varint(300))
-    assert tensor(integers)[1].tolist() == [-1, 300]
-
-
-def test_a_model_is_read_with_its_attributes() -> None:
-    eps = field(1, b"epsilon") + bytes([2 << 3 | 5]) + struct.pack("<f", 0.5)
-    axes = field(1, b"axes") + field(8, -1) + field(8, 300)
-    node = field(1, b"x") + field(2, b"y") + field(4, b"LRN") + field(5, eps) + field(5, axes)
-    graph = field(1, node) + field(11, field(1, b"x")) + field(12, field(1, b"y"))
-    read = model(field(7, graph) + field(8, field(2, 17)))
+def test_a_model_of_onnx_is_read_with_its_attributes() -> None:
+    made = helper.make_node("LRN", ["x"], ["y"], alpha=0.5, size=3, axes=[-1, 300], mode="a")
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy"]
+    graph = helper.make_graph([made], "g", ends[:1], ends[1:])
+    opsets = [helper.make_opsetid("other", 2), helper.make_opsetid("", 17)]
+    read = model(helper.make_model(graph, opset_imports=opsets).SerializeToString())
     assert (read.opset, read.inputs, read.outputs) == (17, ("x",), ("y",))
-    assert read.nodes[0].attributes == {"epsilon": 0.5, "axes": [-1, 300]}
+    assert read.nodes[0].attributes == {"alpha": 0.5, "size": 3, "axes": [-1, 300], "mode": "a"}
 
 
 def test_a_wrong_shape_or_a_missing_nan_fails_a_vector() -> None:

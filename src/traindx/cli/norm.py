@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from traindx.cli import norm_audit, norm_repairs, outcome
+from traindx.cli import (
+    norm_audit,
+    norm_conformance,
+    norm_convert,
+    norm_explain,
+    norm_repairs,
+    outcome,
+)
 from traindx.cli.language import Lang, spoken
 
 app = typer.Typer(no_args_is_help=True)
@@ -108,3 +115,6 @@ def presets(
 app.command()(norm_audit.audit)
 app.command()(norm_repairs.recalibrate)
 app.command()(norm_repairs.fold)
+app.command()(norm_explain.explain)
+app.command()(norm_convert.convert)
+app.command()(norm_conformance.conformance)

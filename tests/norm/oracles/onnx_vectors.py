@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
 import numpy as np
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from tests.norm.oracles.answers import Answer, compared
-from tests.norm.oracles.protobuf import Model, Node, model, tensor
 from traindx.norm.presets import preset
 from traindx.norm.reference import RunningStats, evaluate, forward, statistics, updated
 
@@ -31,6 +32,45 @@ _OPERATIONS = {
     "MeanVarianceNormalization",
     "RMSNormalization",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One operation of a graph."""
+
+    kind: str
+    inputs: tuple[str, ...]
+    attributes: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A graph and the version of its operations."""
+
+    opset: int
+    nodes: tuple[Node, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    constants: dict[str, Any]
+
+
+def model(data: bytes) -> Model:
+    """A ModelProto's graph."""
+    read = ModelProto.FromString(data)
+    return Model(
+        next((one.version for one in read.opset_import if not one.domain), 1),
+        tuple(Node(one.op_type, tuple(one.input), _settings(one)) for one in read.graph.node),
+        tuple(one.name for one in read.graph.input),
+        tuple(one.name for one in read.graph.output),
+        {one.name: numpy_helper.to_array(one) for one in read.graph.initializer},
+    )
+
+
+def _settings(node: NodeProto) -> dict[str, Any]:
+    found = {one.name: helper.get_attribute_value(one) for one in node.attribute}
+    return {
+        key: v.decode("utf-8", "replace") if isinstance(v, bytes) else v for key, v in found.items()
+    }
 
 
 def answers(wheel: Path) -> Iterator[Answer]:
@@ -71,7 +111,7 @@ def _answer(archive: ZipFile, kind: str, name: str, asked: Model, node: Node) ->
 
 
 def _read(archive: ZipFile, path: str) -> Any:
-    return tensor(archive.read(path))[1]
+    return numpy_helper.to_array(TensorProto.FromString(archive.read(path)))
 
 
 def _ours(node: Node, opset: int, inputs: list[Any]) -> list[Any]:
