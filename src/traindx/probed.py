@@ -48,6 +48,30 @@ PROBED: tuple[tuple[str, str | Message, Message], ...] = (
         say("Change of the loss of the same output when all parameters are doubled."),
     ),
     (
+        "loss_slope",
+        "1",
+        say(
+            "With which power of the batch's size the loss grows, from half of a batch to all of "
+            "it: 0 of a mean, 1 of a sum."
+        ),
+    ),
+    (
+        "first_step",
+        "1",
+        say("Norm of the first step of gradient descent over that of the weights it moves."),
+    ),
+    (
+        "target_copies",
+        "1",
+        say("Features that are the target, and sequences that are their own."),
+    ),
+    (
+        "neighbours_alike",
+        "1",
+        say("How often samples half a batch apart are of one class, in the data's order."),
+    ),
+    ("any_two_alike", "1", say("How often any two of these samples are.")),
+    (
         "batch_mixing",
         "1",
         say(
@@ -86,6 +110,32 @@ PROBED: tuple[tuple[str, str | Message, Message], ...] = (
         ),
     ),
     (
+        "unexplained_mode_gap",
+        "1",
+        say(
+            "What is left of it when dropout does what it does on average, and batch "
+            "normalization uses its running statistics."
+        ),
+    ),
+    (
+        "variance_shift",
+        "1",
+        say(
+            "Variance that a batch normalization is given in training, with dropout before it, "
+            "over that without dropout, as in evaluation."
+        ),
+    ),
+    (
+        "softmax_weights",
+        "1",
+        say("Places where weights of a softmax are multiplied with something and summed."),
+    ),
+    (
+        "softmax_off",
+        "1",
+        say("How far from 1 the weights of one such sum are in all, at most."),
+    ),
+    (
         "output_rms",
         say("as the tensor's"),
         say("RMS of a layer's output before training."),
@@ -112,6 +162,14 @@ PROBED: tuple[tuple[str, str | Message, Message], ...] = (
         "signal_growth",
         "1",
         say("RMS of the output of the last layer with weights but one over that of the first."),
+    ),
+    (
+        "width_exponent",
+        "1",
+        say(
+            "Power of the model's width with which the change (RMS) of a layer's output in a few "
+            "steps grows."
+        ),
     ),
     (
         "fp16_flushed",

@@ -9,7 +9,9 @@ import pytest
 
 from tests.browser.devtools import Page, browser
 from tests.conftest import find_chromium
+from tests.report.figures.test_distributions import HOSTILE
 from tests.report.sample import BOLD_NAME, IMG_NAME, sample_run
+from tests.report.test_pictures import preflight
 from traindx.findings import Evidence, Finding, Severity, Verdict
 from traindx.records import Site
 from traindx.report.html import render
@@ -345,3 +347,38 @@ def test_a_run_with_nothing_in_it_makes_a_quiet_page(chrome: Page, tmp_path: Pat
     page = shown(chrome, Run(), tmp_path)
     assert page.js("document.querySelector('h1').textContent").startswith("Nothing to judge")
     assert page.problems == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_the_pictures_of_a_preflight_are_drawn_and_fit(
+    chrome: Page, tmp_path: Path, width: int, scheme: str
+) -> None:
+    page = shown(chrome, preflight(), tmp_path)
+    page.media(scheme=scheme)
+    page.size(width)
+    for section, drawn in (("#distributions", 4), ("#first-layer", 1)):
+        show(page, section)
+        page.wait_for(f"document.querySelectorAll('{section} .main-svg').length >= {drawn}")
+    page.wait_for("document.querySelector('#first-layer image') !== null")
+    inside = "(([a, b]) => a.left >= b.left - 1 && a.right <= b.right + 1)"
+    boxes = "['#first-layer image', '#first-layer'].map((s) => "
+    boxes += "document.querySelector(s).getBoundingClientRect())"
+    assert page.js(f"{inside}({boxes})")
+    assert page.js("document.documentElement.scrollWidth") == width
+    assert page.js("document.querySelector('#distributions').textContent").count(HOSTILE) >= 3
+    assert page.js("document.querySelectorAll('#distributions b:not(figcaption b)').length") == 0
+    labels = "[...document.querySelectorAll('#distributions .plot, #first-layer .plot')]"
+    assert page.js(f"{labels}.every((plot) => plot.getAttribute('aria-label').length > 6)")
+    assert page.problems == []
+
+
+def test_another_kind_of_distribution_is_chosen(chrome: Page, tmp_path: Path) -> None:
+    page = shown(chrome, preflight(), tmp_path)
+    show(page, "#distributions")
+    about = "document.querySelector('#distributions .plot').getAttribute('aria-label')"
+    assert page.js(about).startswith("outputs.")
+    page.js(
+        "const s = document.getElementById('distribution-0'); s.value = 2;"
+        "s.dispatchEvent(new Event('change'))"
+    )
+    assert page.js(about).startswith("weights.")

@@ -336,3 +336,47 @@ def test_a_loss_out_of_sight_is_said() -> None:
     case = found(train)
     assert case.loss_found is None
     assert case.why_no_loss == "`backward` was given no single number"
+
+
+def test_an_output_that_is_a_distribution_is_found_with_its_loss() -> None:
+    noted = Noted()
+
+    class Density(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight, self.place = nn.Linear(20, 3), nn.Linear(20, 3)
+
+        def forward(self, x: Tensor) -> Any:
+            parts = torch.distributions.Normal(self.place(x), 1.0)
+            weights = torch.distributions.Categorical(logits=self.weight(x))
+            return torch.distributions.MixtureSameFamily(weights, parts)
+
+    def train() -> None:
+        torch.manual_seed(0)
+        net, (x, y) = Density(), labelled()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        found = net(x)
+        loss = -found.log_prob(y.float()).mean() - 0.1 * found.component_distribution.mean.std()
+        loss.backward()
+        noted.loss = loss.item()
+        optimizer.step()
+
+    case = found(train)
+    assert case.batch_size == 32
+    agrees(case, noted)
+
+
+def test_a_model_that_is_called_with_other_weights_has_no_loss_to_play_again() -> None:
+    def train() -> None:
+        net, (x, y) = classifier(), labelled()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        own: dict[str, Tensor] = dict(net.named_parameters())
+        inner = F.cross_entropy(torch.func.functional_call(net, own, (x,)), y)
+        grads = torch.autograd.grad(inner, [*own.values()], create_graph=True)
+        fast = {name: p - g for (name, p), g in zip(own.items(), grads, strict=True)}
+        F.cross_entropy(torch.func.functional_call(net, fast, (x,)), y).backward()
+        optimizer.step()
+
+    case = found(train)
+    assert case.loss_found is None
+    assert case.why_no_loss == "the model is called with other weights than its own"

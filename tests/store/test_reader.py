@@ -148,7 +148,7 @@ def test_a_newer_schema_names_both_versions(path: Path) -> None:
     edit(path, "PRAGMA user_version = 7")
     text = message(path)
     assert "has run file schema 7, and traindx 0" in text
-    assert "reads up to 3. Update it: `pip install --upgrade traindx`." in text
+    assert "reads up to 4. Update it: `pip install --upgrade traindx`." in text
 
 
 def test_write_ahead_logging_says_how_to_switch_back(path: Path) -> None:
@@ -238,9 +238,9 @@ def test_a_page_of_noise_is_found(path: Path) -> None:
         ("DELETE FROM scalars", "not as many as were stored"),
         ("DELETE FROM stored", "not as many as were stored"),
         ("INSERT INTO stored VALUES (1)", "not as many as were stored"),
-        ("DROP TABLE verdict", "its tables are not those of schema 3"),
-        ("DROP TABLE vectors", "its tables are not those of schema 3"),
-        ("ALTER TABLE scalars ADD COLUMN x", "its tables are not those of schema 3"),
+        ("DROP TABLE verdict", "its tables are not those of schema 4"),
+        ("DROP TABLE vectors", "its tables are not those of schema 4"),
+        ("ALTER TABLE scalars ADD COLUMN x", "its tables are not those of schema 4"),
     ],
 )
 def test_a_value_that_does_not_belong_is_damage(path: Path, statement: str, reason: str) -> None:
@@ -257,7 +257,7 @@ def test_a_view_that_never_ends_is_not_taken_for_a_table(path: Path) -> None:
         "DROP TABLE scalars",
         f"CREATE VIEW scalars AS {endless} SELECT i AS id, i AS batch, 1, i, 0, 0, 0 FROM n",
     )
-    assert "its tables are not those of schema 3" in message(path)
+    assert "its tables are not those of schema 4" in message(path)
 
 
 def test_an_index_or_a_view_of_the_users_own_does_no_harm(path: Path) -> None:

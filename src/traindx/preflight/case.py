@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -13,10 +13,12 @@ import torch
 from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer
 
+from traindx.capture.undoing import random_state
 from traindx.messages import Message, say
 from traindx.preflight.losses import Calls as Calls
-from traindx.preflight.losses import Loss, Replayed, same
-from traindx.preflight.structures import mapped, named_tensors
+from traindx.preflight.losses import InOutput, Loss, Replayed, same
+from traindx.preflight.samples import Taking, bag_of, has_closed_bags, loose_tensors, size_of
+from traindx.preflight.structures import mapped
 from traindx.preflight.tape import LOSSES, Changed, Entry, Tape, losses_among
 
 _NOTHING = Message("")
@@ -63,6 +65,21 @@ class Loaders:
 
 
 @dataclass(frozen=True, slots=True)
+class Widths:
+    """The same case in other widths.
+
+    Attributes:
+        argument: The argument that says how wide the model is.
+        base: The width that it has.
+        case: Makes the case of a width.
+    """
+
+    argument: str
+    base: int
+    case: Callable[[int], Case]
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """What the probes look at.
 
@@ -80,6 +97,9 @@ class Case:
         autocast: The autocast regions it was called in.
         score: What calls it; None where that is a plain call.
         wide: Whether it is a copy in float64.
+        widths: The same in other widths; None if nothing can make them.
+        graded: Ids of the parameters that some backward pass of the program reaches.
+        axis: Where arguments of two and more axes have their samples: 1 if time comes first.
     """
 
     model: nn.Module
@@ -95,6 +115,9 @@ class Case:
     autocast: tuple[tuple[str, torch.dtype], ...] = ()
     score: Calls | None = None
     wide: bool = False
+    widths: Widths | None = None
+    graded: frozenset[int] = frozenset()
+    axis: int = 0
 
     # -- running it ------------------------------------------------------------------------------
 
@@ -123,32 +146,39 @@ class Case:
         """The calls of known loss functions in the loss of an output, in order."""
         tape = Tape()
         with tape:
-            loss = self.loss_of(output)
+            self.loss_of(output)
         own = [_compared(entry) for entry in losses_among(tape.entries)]
         if not own:  # the model may hold its loss: then it is called within
-            own = self._within(loss)
+            own = self._within()
         return [one for one in own if one is not None]
 
-    def _within(self, loss: Tensor) -> list[Compared | None]:
+    def terms(self) -> list[Compared]:
+        """The calls of known loss functions in the loss of a new pass, in order."""
+        found = self.loss_found
+        inside = isinstance(found, InOutput)
+        if isinstance(found, Replayed):
+            inside = not losses_among(found.score.entries)
+        if not inside:
+            return self.compared(self.output())
+        return [one for one in self._within() if one is not None]
+
+    def _within(self) -> list[Compared | None]:
         """The calls of known loss functions inside the model, of a new pass."""
         tape = Tape()
         with tape:
             self.output()
-        del loss
         return [_compared(entry) for entry in losses_among(tape.entries)]
 
     # -- what it is ------------------------------------------------------------------------------
 
     @property
     def batch_size(self) -> int | None:
-        """Samples of the batch: axis 0 of an argument, the one that a target agrees with.
+        """Samples of the batch: those of an argument, the one that a target agrees with.
 
         Without such a target, of the first tensor argument; None if there is none.
         """
-        given = [t for _, t in named_tensors([self.args, self.kwargs]) if t.dim()]
-        rows = [tensor.shape[0] for tensor in given]
-        agreed = [t.shape[0] for t in self.targets if t.dim() and t.shape[0] in rows]
-        return next(iter([*agreed, *rows]), None)
+        closed = has_closed_bags(self.model)
+        return size_of([self.args, self.kwargs], self.targets, self.axis, closed=closed)
 
     @property
     def targets(self) -> tuple[Tensor, ...]:
@@ -195,21 +225,27 @@ class Case:
         size = self.batch_size
         if size is None:
             raise DoesNotApplyError(say("the batch has no axis of samples"))
-        given = [t for _, t in named_tensors([self.args, self.kwargs]) if t.dim()]
-        if any(t.shape[0] not in (1, size) and not _is_square(t) for t in given):
+        given = [list(self.args), dict(self.kwargs)]
+        loose = [tensor for tensor in loose_tensors(given) if tensor.dim()]
+        steps = next((t.shape[0] for t in loose if t.dim() > 1), 0) if self.axis else 0
+        bag = bag_of(self.model, given, size)
+        taking = Taking(index, size, self.axis, steps, bag)
+        if not all(taking.fits(tensor) for tensor in loose):
             raise DoesNotApplyError(say("an input has no row for each of the {n} samples", n=size))
-        case = self._changed(_Taking(index, size), None)
+        case = self._changed(taking, None)
         if self.loss_found is not None:
-            case._must_follow(self, len(index))
+            case._must_follow(len(index))
         return case
 
-    def _must_follow(self, whole: Case, samples: int) -> None:
+    def _must_follow(self, samples: int) -> None:
         """The loss of some samples must be one: a program may have written their number down."""
-        from traindx.preflight.isolation import isolated
+        from traindx.preflight.comparing import run
 
+        undo = random_state()
         try:
-            with isolated(whole), torch.no_grad():
-                self.loss_of(self.output())
+            output = run(self)
+            with torch.no_grad():
+                self.loss_of(output)
         except DoesNotApplyError:
             raise
         except Exception as error:
@@ -220,6 +256,8 @@ class Case:
                     error=f"{type(error).__name__}: {error}",
                 )
             ) from error
+        finally:
+            undo()
 
     def copy(self) -> Case:
         """With a copy of the model, which has no optimizer.
@@ -272,33 +310,6 @@ class Case:
 
 def _wide(tensor: Tensor) -> Tensor:
     return tensor.detach().double() if tensor.is_floating_point() else tensor
-
-
-def _is_square(tensor: Tensor) -> bool:
-    """Whether it may be a mask of positions by positions, the same for every sample."""
-    return tensor.dim() == 2 and tensor.shape[0] == tensor.shape[1]
-
-
-class _Taking:
-    """Takes rows of the tensors that have a row for each sample, or several one after another."""
-
-    def __init__(self, index: Tensor, size: int) -> None:
-        self._index = index
-        self._size = size
-
-    def __call__(self, tensor: Tensor) -> Tensor:
-        if isinstance(tensor, nn.Parameter) or not tensor.dim():
-            return tensor
-        index = self._index.to(tensor.device)
-        if tensor.shape[0] == self._size:
-            return tensor.detach()[index]
-        base = tensor._base
-        if base is not None and base.dim() and base.shape[0] == self._size:
-            times, rest = divmod(tensor.shape[0], self._size)
-            if times and not rest and tensor.is_contiguous():  # the samples' rows, flattened
-                rows = tensor.detach().reshape(self._size, times, *tensor.shape[1:])[index]
-                return rows.flatten(0, 1)
-        return tensor
 
 
 def _compared(entry: Entry) -> Compared | None:

@@ -7,7 +7,8 @@ import platform
 import secrets
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,11 @@ from traindx.preflight.case import Case
 from traindx.preflight.given import case_of
 from traindx.preflight.probe import STEP
 from traindx.preflight.runner import Plan, Preflight
-from traindx.records import RUN, Event, EventKind
+from traindx.records import RUN, Event, EventKind, Item, Sink
 from traindx.rules.engine import Engine
 from traindx.rules.judging import Judging
 from traindx.run import Run
+from traindx.store.writer import Writer, open_writer
 
 
 def check(
@@ -35,8 +37,10 @@ def check(
     *,
     quick: bool = False,
     judging: Judging | None = None,
+    script: str = "",
     command: Sequence[str] | None = None,
     tell: Callable[[Plan], None] | None = None,
+    store: Writer | None = None,
 ) -> Run:
     """Probe a case and judge what was measured.
 
@@ -44,33 +48,59 @@ def check(
         case: The case; everything in it is as before afterwards.
         quick: Whether to leave out the probes that train.
         judging: Which rules, with what thresholds, and what to pass over.
+        script: What it was found in.
         command: The command line to note.
         tell: Told what will be done and what it is expected to cost, before it begins.
+        store: The run file to fill, which is closed at the end; nothing is saved if None.
     """
-    began = time.perf_counter()
-    flight = Preflight(case, quick=quick)
-    plan = flight.plan()
-    if tell is not None:
-        tell(plan)
-    engine = Engine(run=Run(), judging=judging)
-    header = _header(case, command, quick, plan, flight)
-    engine.write([Event(STEP, EventKind.STARTED, RUN, header)])
-    for items in flight.items(plan):
-        engine.write(items)
+    with _kept(store):
+        began = time.perf_counter()
+        flight = Preflight(case, quick=quick)
+        plan = flight.plan()
+        if tell is not None:
+            tell(plan)
+        engine = Engine(run=Run(path=store and store.path), judging=judging)
+        sinks: list[Sink] = [engine] if store is None else [store, engine]
+        header = _header(flight.case, quick, plan, flight)
+        header |= {"script": script, "command": None if command is None else [*command]}
+        _write(sinks, [Event(STEP, EventKind.STARTED, RUN, header)])
+        for items in flight.items(plan):
+            _write(sinks, items)
+        _write(sinks, _end(time.perf_counter() - began))
+        engine.close()
+        if store is not None:
+            store.write_verdict(engine.verdict)
+            store.close()
+        return engine.run
+
+
+@contextmanager
+def _kept(store: Writer | None) -> Generator[None]:
+    """Half a preflight is not kept: it would be what `check` judges by default."""
+    try:
+        yield
+    except BaseException:
+        if store is not None:
+            store.discard()
+        raise
+
+
+def _write(sinks: Sequence[Sink], items: Sequence[Item]) -> None:
+    for sink in sinks:
+        sink.write(items)
+
+
+def _end(seconds: float) -> list[Item]:
     ended: dict[str, Json] = {
         "exit_code": None,
         "steps": 0,
         "measured_steps": 0,
-        "seconds": time.perf_counter() - began,
+        "seconds": seconds,
     }
-    engine.write([Event(STEP, EventKind.MEASURED), Event(STEP, EventKind.ENDED, RUN, ended)])
-    engine.close()
-    return engine.run
+    return [Event(STEP, EventKind.MEASURED), Event(STEP, EventKind.ENDED, RUN, ended)]
 
 
-def _header(
-    case: Case, command: Sequence[str] | None, quick: bool, plan: Plan, flight: Preflight
-) -> dict[str, Json]:
+def _header(case: Case, quick: bool, plan: Plan, flight: Preflight) -> dict[str, Json]:
     versions: dict[str, Json] = {
         "traindx": __version__,
         "python": platform.python_version(),
@@ -79,7 +109,6 @@ def _header(
     return {
         "id": secrets.token_hex(8),
         "kind": "preflight",
-        "command": None if command is None else [*command],
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "versions": versions,
         "platform": sys.platform,
@@ -115,6 +144,7 @@ def preflight(
     loader: Any = None,
     config: str | Path | None = None,
     contexts: Sequence[str] | None = None,
+    folder: str | Path | None = None,
 ) -> Run:
     """Probe a model before it is trained, and judge what the probes have seen.
 
@@ -137,14 +167,18 @@ def preflight(
         loader: The data loader, if there is one.
         config: A file with settings; the nearest `pyproject.toml` by default.
         contexts: What is so by design, such as `pretrained`.
+        folder: Where to save it as a run file; None saves nothing.
 
     Raises:
         WrongTypeError: Something is of another kind.
         UsageError: The model fails on its batch, or the loss on the output.
+        CannotStoreError: There can be no run file in that folder.
     """
     settings = load(None if config is None else Path(config)).over(
         "`{}`", contexts=None if contexts is None else list(contexts)
     )
     called = name or name_in_frames(model, inspect.currentframe())
     case = case_of(model, batch, loss, optimizer, name=called, loader=loader)
-    return check(case, quick=quick, judging=settings.judging())
+    stem = f"{called or case.name}-preflight"
+    store = None if folder is None else open_writer(Path(folder), stem, datetime.now())
+    return check(case, quick=quick, judging=settings.judging(), store=store)

@@ -11,13 +11,15 @@ import random
 import sys
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
 
 from traindx.preflight.case import Case
 from traindx.preflight.structures import named_tensors
+
+_T = TypeVar("_T")
 
 Kept = Callable[[Tensor], Tensor | None]
 """The part of a tensor that should be the same in both runs; None if it has none."""
@@ -38,6 +40,15 @@ def run_on(case: Case) -> Any:
     with torch.no_grad(), _without_shortcuts():
         seeded(0)
         return case.output()
+
+
+def without_graph(compute: Callable[[], _T]) -> _T:
+    """What something computes without a graph; with one where the loss itself differentiates."""
+    try:
+        with torch.no_grad():
+            return compute()
+    except RuntimeError:
+        return compute()
 
 
 def all_of(tensor: Tensor) -> Tensor | None:
@@ -171,8 +182,12 @@ def parting(
         tolerance: Change (RMS over RMS) from which on an output is another.
         seed: Of the second's random numbers; the first's is 0.
     """
-    pairs = zip(_heard(first, kept, 0), _heard(second, kept, seed), strict=False)
-    for a, b in pairs:
+    return parted(heard(first, kept), heard(second, kept, seed=seed), tolerance)
+
+
+def parted(first: Sequence[Call], second: Sequence[Call], tolerance: float) -> Place | None:
+    """The same of the calls that were heard in each run."""
+    for a, b in zip(first, second, strict=False):
         same = a.fqn == b.fqn and a.given and _furthest(a.given, b.given) <= _given(tolerance)
         if same and _furthest(a.made, b.made) > tolerance:
             return Place(a.fqn, a.kind)
@@ -189,7 +204,7 @@ def _furthest(some: Sequence[Tensor], others: Sequence[Tensor]) -> float:
     return max([_change(a, b, None) for a, b in pairs if a.shape == b.shape], default=0.0)
 
 
-def _heard(case: Case, kept: Kept, seed: int) -> list[Call]:
+def heard(case: Case, kept: Kept, *, seed: int = 0) -> list[Call]:
     """Every call of a module, in the order they return: the inner before the outer."""
     calls: list[Call] = []
     entered: list[list[Tensor]] = []

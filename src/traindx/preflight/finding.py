@@ -11,20 +11,19 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer
-from torch.utils.data import DataLoader
 
 from traindx.capture.losses import find_loss
 from traindx.capture.models import is_compiled, unwrapped
 from traindx.capture.owners import Owners, name_in_frames
 from traindx.capture.taps import Args, Kwargs, Taps, in_graph_task
 from traindx.messages import Message, say
-from traindx.preflight.case import Case, Loaders
+from traindx.preflight.ahead import Ahead, with_gradient, without_gradient
+from traindx.preflight.case import Case
+from traindx.preflight.loaders import SeenLoaders
 from traindx.preflight.losses import Calls, Replayed
 from traindx.preflight.structures import mapped, named_tensors
 from traindx.preflight.tape import Entry, Score, Tape, autocasts, leading_to
-
-_FRAMES = 40
-"""Frames above a step in which data loaders are looked for."""
+from traindx.stats.measurable import in_transform
 
 
 class _Call(NamedTuple):
@@ -52,7 +51,7 @@ class Finder:
         self._tape = Tape()
         self._tape.running = False
         self._owners = Owners()
-        self._loaders = _Loaders()
+        self._loaders = SeenLoaders()
         self._names: dict[int, str | None] = {}
         self._originals: dict[int, Tensor] = {}
         self._modes: dict[int, bool] = {}
@@ -64,7 +63,10 @@ class Finder:
         self._versions: list[tuple[Tensor, int]] = []
         self._stepping: Optimizer | None = None
         self._played = True
+        self._ahead: Ahead | None = None
+        self._foreign = False
         self.backwards = 0
+        self.transformed = False
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -91,13 +93,19 @@ class Finder:
         """The outermost module of a forward pass is called."""
         if next(module.parameters(), None) is None or in_graph_task() or self._elsewhere:
             return
+        if in_transform():
+            self.transformed = True
+            return
+        if self._ahead is not None:
+            return
         grad = torch.is_grad_enabled()
         if grad and self._played:  # what led to the last backward is no longer needed
             self._tape.entries = []
             self._originals = {}
-            self._played = False
+            self._played = self._foreign = False
         if grad and id(module) not in self._names:
             self._names[id(module)] = name_in_frames(module, inspect.currentframe())
+        self._foreign = self._foreign or (grad and _has_foreign_weights(module))
         given = named_tensors([list(args), dict(kwargs)]) if grad else []
         copies = {id(t): (t, t.detach().clone(), _version(t)) for _, t in given}
         _take_out(self._tape)
@@ -132,13 +140,11 @@ class Finder:
 
     def backward_starts(self, tensors: object) -> None:
         """`backward` is called."""
-        if self._elsewhere:
-            return
-        if self._updated_by_hand():
-            self._note(tensors)
-            self._act(None)
+        if self._elsewhere or self._ahead is not None:
             return
         self._note(tensors)
+        if self._updated_by_hand():
+            self._act(None)
 
     def _note(self, tensors: object) -> None:
         self.backwards += 1
@@ -153,11 +159,14 @@ class Finder:
         if not any(entry.is_call for entry in entries):
             self._why = say("what lies between the model and its loss was not seen")
             return
+        if self._foreign:
+            self._why = say("the model is called with other weights than its own")
+            return
         self._score = Score(tuple(entries), loss, self._scales.get(id(loss), 1.0))
 
     def backward_ended(self) -> None:
         """`backward` has returned."""
-        if self._elsewhere:
+        if self._elsewhere or self._ahead is not None:
             return
         if self._stepping is not None:
             self._act(self._stepping)
@@ -185,6 +194,10 @@ class Finder:
         """An optimizer is about to step; with a closure, backward comes within."""
         if self._elsewhere:
             return
+        if self._ahead is not None:
+            if self._ahead.is_enough():
+                self.ended()
+            return
         if self.backwards:
             self._act(optimizer)
         self._stepping = optimizer
@@ -197,8 +210,21 @@ class Finder:
         case = self._case(optimizer)
         if case is None:
             return
+        case = replace(case, graded=with_gradient(case))
+        left = without_gradient(case)
+        if left:
+            _take_out(self._tape)
+            self._ahead = Ahead(case, left)
+            return
         self.disarm()
         self._found(case)
+
+    def ended(self) -> None:
+        """Nothing more is to be seen, or the program has ended."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            self.disarm()
+            self._found(ahead.case())
 
     def _case(self, optimizer: Optimizer | None) -> Case | None:
         """The case as far as it was seen; None if no model was called."""
@@ -258,11 +284,17 @@ class Finder:
 
         self._taps.listen_to(OptimizedModule)
 
+    def optimizer_made(self, optimizer: Optimizer, /) -> None:
+        """An optimizer has got its parameters."""
+
     def scaler_step_starts(self, optimizer: Optimizer, /) -> None:
         """A GradScaler is about to step an optimizer, or to skip it."""
 
     def scaler_step_ended(self, optimizer: Optimizer, /) -> None:
         """A GradScaler has stepped an optimizer, or skipped it."""
+
+    def clipped(self, largest: object, norm: object) -> None:
+        """Gradients have been clipped."""
 
     def swap_starts(self, first: object, second: object, /) -> None:
         """What two tensors hold is about to be exchanged."""
@@ -302,6 +334,13 @@ def _with_loss(case: Case, score: Score, whole: bool, original: Callable[[Tensor
 def _held(optimizer: Optimizer | None) -> set[int]:
     groups = [] if optimizer is None else optimizer.param_groups
     return {id(param) for group in groups for param in group["params"] if param.grad is not None}
+
+
+def _has_foreign_weights(module: nn.Module) -> bool:
+    """Whether it is called by `functional_call`, with tensors in the place of its parameters."""
+    held = (vars(inner)["_parameters"] for inner in module.modules())
+    each = (param for params in held for param in params.values())
+    return any(param is not None and not isinstance(param, nn.Parameter) for param in each)
 
 
 def _version(tensor: Tensor) -> int:
@@ -344,52 +383,3 @@ def _stack() -> list[Any]:
 
 def _overrides() -> Any:
     return torch.overrides
-
-
-# -- data loaders ----------------------------------------------------------------------------------
-
-
-class _Loaders:
-    """Which data loaders there are, and which was iterated last."""
-
-    def __init__(self) -> None:
-        self._last: Any = None
-        self._undo: Callable[[], None] | None = None
-
-    def install(self) -> None:
-        """Begin to listen."""
-        owner = cast(Any, DataLoader)
-        original = owner.__iter__
-        loaders = self
-
-        def iterated(self: Any) -> Any:
-            if torch.is_grad_enabled():
-                loaders._last = self
-            return original(self)
-
-        owner.__iter__ = iterated
-
-        def undo() -> None:
-            if owner.__iter__ is iterated:
-                owner.__iter__ = original
-
-        self._undo = undo
-
-    def remove(self) -> None:
-        """Stop listening."""
-        if self._undo is not None:
-            self._undo()
-            self._undo = None
-
-    def found(self, frame: Any) -> Loaders:
-        """What is visible from a frame."""
-        others: dict[str, Any] = {}
-        for _ in range(_FRAMES):
-            if frame is None:
-                break
-            if str(frame.f_globals.get("__name__")).partition(".")[0] not in ("torch", "traindx"):
-                for name, value in [*frame.f_locals.items(), *frame.f_globals.items()]:
-                    if isinstance(value, DataLoader) and value is not self._last:
-                        others.setdefault(name, value)
-            frame = frame.f_back
-        return Loaders(self._last, others)

@@ -15,7 +15,10 @@ from traindx.records import RUN, Event, EventKind, Item, Site
 STEP = -1
 """What comes before training has this step."""
 
-Need = Literal["loss", "comparison", "target", "optimizer", "batch", "loaders"]
+FEW = 4
+"""Samples that are a few."""
+
+Need = Literal["loss", "comparison", "target", "optimizer", "batch", "loaders", "widths"]
 Look = Callable[[Case], Iterable[Item]]
 
 
@@ -48,18 +51,21 @@ class Probe:
         """The first sentence of its documentation."""
         return (inspect.getdoc(self.look) or "").partition("\n\n")[0].replace("\n", " ")
 
-    def cost(self, case: Case, whole: float = 1.0, few: float = 0.0) -> float:
+    def cost(
+        self, case: Case, whole: float = 1.0, few: float = 0.0, slowness: float = 1.0
+    ) -> float:
         """Seconds that it costs on a case.
 
         Args:
             case: The case.
             whole: What a pass of the whole batch costs.
             few: What a pass of a few samples costs.
+            slowness: How many times as long other work takes as on the author's machine.
         """
         passes = self.passes(case) if callable(self.passes) else self.passes
         others = self.few(case) if callable(self.few) else self.few
         besides = self.seconds(case) if self.seconds is not None else 0.0
-        return passes * whole + others * few + besides
+        return passes * whole + others * few + besides * slowness
 
     def missing(self, case: Case) -> Message:
         """What it needs and the case has not; empty if it can look."""
@@ -82,6 +88,9 @@ def _missing(need: Need, case: Case) -> Message:
         case "loaders":
             found = case.loaders.training is not None
             return Message("") if found else say("no data loader was seen")
+        case "widths":
+            found = case.widths is not None
+            return Message("") if found else say("no function makes the model in other widths")
 
 
 def probe(

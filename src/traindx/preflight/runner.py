@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 
 import torch
 
@@ -17,17 +18,21 @@ from traindx.preflight.case import Case, DoesNotApplyError
 from traindx.preflight.catalog import catalog
 from traindx.preflight.describing import described
 from traindx.preflight.isolation import State
-from traindx.preflight.probe import STEP, Probe
+from traindx.preflight.locating import located
+from traindx.preflight.probe import FEW, STEP, Probe
 from traindx.preflight.structures import named_tensors
 from traindx.records import RUN, Description, Event, EventKind, Item
+from traindx.trial import described as described_error
 
 Clock = Callable[[], float]
-_FEW = 4
-"""Samples that are a few."""
 _PART = 0.3
 """What they are taken to cost, of a batch, where they cannot be tried."""
 _LONG = 2.0
 """Seconds of a pass from which on one is enough to know."""
+_ADDITIONS, _KNOWN = 2000, 0.0075
+"""Small additions, and the seconds that they took where the costs of probes were measured."""
+_TIMES, _ENOUGH = 20, 0.2
+"""Passes that are timed at most, and seconds after which no more are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +101,26 @@ class Preflight:
         self._state = State(case)
         self._around = 0.0
         self._facts: list[Item] = []
+        self._locate()
         self.losses: tuple[str, ...] = ()
         self.failure = self._described()
-        self._pass = 0.0 if self.failure else self._timed(case)
+        self._pass = 0.0 if self.failure else self._timed(self._case)
         self._few = 0.0 if self.failure else self._timed_few()
+        self._slowness = _slowness(clock)
+
+    @property
+    def case(self) -> Case:
+        """What is probed."""
+        return self._case
+
+    def _locate(self) -> None:
+        """Find out which axis counts the samples."""
+        try:
+            with quietly():
+                self._state.begin()
+                self._case = located(self._case)
+        finally:
+            self._state.restore()
 
     def _described(self) -> Message:
         """Describe the case by a pass; why it cannot be run, empty if it can."""
@@ -113,7 +134,7 @@ class Preflight:
         except Exception as error:
             return say(
                 "the model cannot be run on its batch again: {error}",
-                error=f"{type(error).__name__}: {error}",
+                error=described_error(error),
             )
         finally:
             began = self._clock()
@@ -124,25 +145,29 @@ class Preflight:
     def _timed_few(self) -> float:
         """Seconds of such a pass of a few samples; a part of the whole where there is none."""
         try:
-            return self._timed(self._case.subset(_FEW))
+            return self._timed(self._case.subset(FEW))
         except DoesNotApplyError:
             return self._pass * _PART
         finally:
             self._state.restore()
 
     def _timed(self, case: Case) -> float:
-        """Seconds of a forward and a backward pass: the least of three, if they are short."""
+        """Seconds of a forward and a backward pass: the mean of several, if they are short.
+
+        The mean, since on a machine that does other things every probe is held up as much.
+        """
+        taken, first = list[float](), 0.0
         try:
             with quietly():
                 self._state.begin()
-                taken = [self._one_pass(case)]
-                while len(taken) < 3 and min(taken) < _LONG:
+                first = self._one_pass(case)  # which may have to load and to allocate
+                while sum(taken) < _ENOUGH and len(taken) < _TIMES and first < _LONG:
                     taken.append(self._one_pass(case))
         except Exception:  # whatever it is, a probe will tell
             return 0.0
         finally:
             self._state.restore()
-        return min(taken)
+        return sum(taken) / len(taken) if taken else first
 
     def _one_pass(self, case: Case) -> float:
         began = self._clock()
@@ -159,7 +184,11 @@ class Preflight:
 
     def plan(self) -> Plan:
         """What will be done, and what it is expected to cost."""
-        return Plan(tuple(self._planned(probe) for probe in self._probes))
+        planned = tuple(self._planned(probe) for probe in self._probes)
+        if any("optimizer" in one.probe.needs and one.probe.trains and not one.reason
+               for one in planned):  # fmt: skip
+            import_module("torch._dynamo")  # a first step would, for a second or two
+        return Plan(planned)
 
     def _planned(self, probe: Probe) -> Planned:
         if self.failure:
@@ -168,7 +197,8 @@ class Preflight:
             return Planned(probe, 0.0, say("left out by `--quick`: it trains"))
         if reason := probe.missing(self._case):
             return Planned(probe, 0.0, reason)
-        seconds = probe.cost(self._case, self._pass, self._few) + self._around
+        cost = probe.cost(self._case, self._pass, self._few, self._slowness)
+        seconds = cost + self._around
         return Planned(probe, seconds, Message(""))
 
     # -- the probes ------------------------------------------------------------------------------
@@ -208,12 +238,20 @@ class Preflight:
             return [], error.reason
         except Exception as error:
             gc.collect()  # a graph in the traceback may hold much memory
-            return [], say("the probe failed: {error}", error=f"{type(error).__name__}: {error}")
+            return [], say("the probe failed: {error}", error=described_error(error))
 
     @property
     def digest(self) -> str:
         """A hash of everything that the probes must leave as it is."""
         return self._state.digest
+
+
+def _slowness(clock: Clock) -> float:
+    """How many times as long work takes here and now as what is known of it."""
+    ones, began = torch.ones(64, device="cpu"), clock()
+    for _ in range(_ADDITIONS):
+        ones.add(1)
+    return (clock() - began) / _KNOWN
 
 
 @contextmanager

@@ -58,6 +58,8 @@ class Script:
         when_imported("torch", self._arm)
         code = start()
         if self._finder is not None:
+            with contextlib.suppress(StoppedError):
+                self._finder.ended()
             self._finder.disarm()
         if self._failure is not None:
             raise self._failure
@@ -97,6 +99,12 @@ class Script:
             )
         if self._finder is None:
             return say("The script never imported torch, so there is nothing to probe.")
+        if self._finder.transformed:
+            return say(
+                "The script calls its model inside a transform of `torch.func`, where it cannot be "
+                "probed. Give preflight a function that returns `model, batch, loss`: "
+                "`traindx preflight file.py:name`."
+            )
         if self._finder.backwards:
             passes = counted(self._finder.backwards, "{n} backward pass", "{n} backward passes")
             return say(

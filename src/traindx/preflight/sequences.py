@@ -30,11 +30,13 @@ class Positions:
         values: The tensor.
         time: Its axis of time, 0 or 1.
         counted: Where it says something, of shape (N, T) or (T, N) as its own.
+        before: Positions that the model puts before it, such as one for the sample as a whole.
     """
 
     values: Tensor
     time: int
     counted: Tensor
+    before: int = 0
 
     @property
     def steps(self) -> int:
@@ -51,6 +53,8 @@ class Positions:
             return tensor
         if tensor.dim() >= 2 and tuple(tensor.shape[:2]) == own[::-1]:
             return tensor.transpose(0, 1)
+        if self.before and self.time and tuple(tensor.shape[:2]) == (samples, self.before + steps):
+            return tensor[:, self.before :]
         if tensor.dim() >= 3 and (tensor.shape[0], tensor.shape[2]) == (samples, steps):
             moved = tensor.movedim(2, 1)  # channels, or heads, before time
             return moved if self.time else moved.transpose(0, 1)
@@ -118,15 +122,27 @@ def padded(case: Case) -> tuple[Positions, Tensor] | None:
     """
     for values in _sequences(case):
         for name, mask in _named(case):
-            if mask is values or tuple(mask.shape) != tuple(values.shape[:2]):
+            before = _put_before(values, mask)
+            if mask is values or before is None:
                 continue
             if mask.dtype is not torch.bool and not ("mask" in name and _is_binary(mask)):
                 continue
-            for padding in (mask == 0, mask != 0):
-                for time in (1, 0):
+            own = mask[:, before:]
+            for padding in (own == 0, own != 0):
+                for time in (1,) if before else (1, 0):
                     if _is_padding(values, padding, time):
-                        return Positions(values, time, ~padding), padding
+                        return Positions(values, time, ~padding, before), padding
     return None
+
+
+def _put_before(values: Tensor, mask: Tensor) -> int | None:
+    """Positions that a mask has before a sequence, alike in all samples; None if it is not its."""
+    if mask.dim() != 2 or mask.shape[0] != values.shape[0]:
+        return None
+    more = mask.shape[1] - values.shape[1]
+    if not 0 <= more < values.shape[1] or not bool((mask[:, :more] == mask[:1, :more]).all()):
+        return None
+    return more
 
 
 def _named(case: Case) -> Iterator[tuple[str, Tensor]]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 from torch import Tensor
+from torch.nn.utils.rnn import PackedSequence
 
 _DEPTH = 16
 """Containers in containers that are opened."""
@@ -19,7 +20,10 @@ def named_tensors(value: object) -> list[tuple[str, Tensor]]:
 
 
 def mapped(value: Any, change: Callable[[Tensor], Any]) -> Any:
-    """The same structure with every tensor changed; what holds none is the object itself."""
+    """The same structure with every tensor changed; what holds none is the object itself.
+
+    A packed sequence is changed as a whole where the change can do that (`change.packed`).
+    """
     return _mapped(value, change, _DEPTH)
 
 
@@ -48,16 +52,32 @@ def _attributes(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", vars(value))
 
 
+def holds_distribution(value: Any, depth: int = _DEPTH) -> bool:
+    """Whether it holds a distribution: that keeps what it computes, and has more tensors then."""
+    if _is_distribution(value):
+        return True
+    parts = () if isinstance(value, Tensor) or not depth else _parts(value)
+    return any(holds_distribution(part, depth - 1) for _, part in parts)
+
+
+def _is_distribution(value: object) -> bool:
+    return type(value).__module__.startswith("torch.distributions.")
+
+
 def _is_record(value: object) -> bool:
-    """Whether it is an object whose attributes are data: a dataclass, or a mapping's like."""
+    """Whether its attributes are data: a dataclass, a mapping's like, or a distribution."""
     if isinstance(value, type) or not hasattr(value, "__dict__"):
         return False
+    if _is_distribution(value):
+        return True
     return dataclasses.is_dataclass(value) or (hasattr(value, "data") and hasattr(value, "keys"))
 
 
 def _mapped(value: Any, change: Callable[[Tensor], Any], depth: int) -> Any:
     if isinstance(value, Tensor):
         return change(value)
+    if isinstance(value, PackedSequence) and hasattr(change, "packed"):
+        return cast(Any, change).packed(value)
     if not depth or not any(True for _ in _walked(value, "", depth)):
         return value
 

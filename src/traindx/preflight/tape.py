@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from traindx.preflight.structures import mapped, named_tensors
+from traindx.preflight.structures import holds_distribution, mapped, named_tensors
 
 _RANDOM = {
     *("rand", "randn", "randint", "rand_like", "randn_like", "randint_like", "normal", "bernoulli"),
@@ -283,11 +283,12 @@ class _Playing:
 
     def becomes(self, before: Any, after: Any) -> None:
         """Another result stands for an earlier one, tensor by tensor."""
-        old, new = named_tensors(before), named_tensors(after)
-        if len(old) != len(new):
+        old, new = named_tensors(before), dict(named_tensors(after))
+        if len(old) != len(new) and not holds_distribution(before):
             raise ValueError(f"the model returned {len(old)} tensors before, {len(new)} now")
-        for (_, was), (_, now) in zip(old, new, strict=True):
-            self._now[id(was)] = now
+        for path, was in old:  # a distribution has more of them once it was asked
+            if path in new:
+                self._now[id(was)] = new[path]
 
     def play(self, entry: Entry) -> None:
         """Do it again."""

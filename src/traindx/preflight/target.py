@@ -77,6 +77,15 @@ def load(target: str) -> Target:
     Raises:
         UsageError: It cannot be imported, has no such name, fails, or gives something else.
     """
+    return made(found(target), target)
+
+
+def found(target: str) -> object:
+    """What a target names: a model, or what makes one.
+
+    Raises:
+        UsageError: It cannot be imported, or has no such name.
+    """
     place, colon, name = target.rpartition(":")
     if not (colon and place and name):
         raise UsageError(
@@ -91,7 +100,7 @@ def load(target: str) -> Target:
         near = get_close_matches(name, [n for n in vars(module) if not n.startswith("_")], 3, 0.4)
         hint = say(" Did you mean {near}?", near=listed(near)) if near else ""
         raise UsageError(say("`{place}` has no `{name}`.{hint}", place=place, name=name, hint=hint))
-    return _target(getattr(module, name), target)
+    return getattr(module, name)
 
 
 def batch(target: Target, name: str, *, shape: str | None, seed: int) -> tuple[object, ...]:
@@ -157,7 +166,12 @@ def parsed(text: str) -> tuple[int, ...]:
     return shape
 
 
-def _target(found: object, target: str) -> Target:
+def made(found: object, target: str) -> Target:
+    """The model that something named is, or makes.
+
+    Raises:
+        UsageError: It fails, or gives something else.
+    """
     if isinstance(found, type) or not isinstance(found, nn.Module):
         if not callable(found):
             raise UsageError(_no_model(target, found))

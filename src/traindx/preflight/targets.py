@@ -3,33 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer
 
 from traindx.errors import UsageError
 from traindx.messages import say
-from traindx.preflight.case import Case
+from traindx.preflight.case import Case, Widths
 from traindx.preflight.given import case_of
+from traindx.preflight.target import Target, found, made
 from traindx.preflight.target import batch as batch_of
-from traindx.preflight.target import load
+from traindx.preflight.widths import width_of
 
 
-def case_named(target: str, *, shape: str | None = None, seed: int = 0) -> Case:
+def case_named(
+    target: str, *, shape: str | None = None, seed: int = 0, width_argument: str | None = None
+) -> Case:
     """The case that a target names: it returns `model, batch`, and after them a loss, an optimizer.
 
-    In place of a batch there may be a loader, of which the first batch is taken.
+    In place of a batch there may be a loader, of which the first batch is taken. A function with an
+    argument for the width of its model can be asked for others.
 
     Args:
         target: What names it.
         shape: Of a standard normal batch in place of the target's own, as `64x1x28x28`.
         seed: Of that batch.
+        width_argument: The argument that says how wide the model is; None takes a usual one.
 
     Raises:
         UsageError: It cannot be loaded, or gives something else.
     """
-    named = load(target)
+    what = found(target)
+    width = None if isinstance(what, nn.Module) else width_of(what, target, width_argument)
+
+    def case_at(size: int) -> Case:
+        assert width is not None, "else nobody asks"
+        return _case(made(width.make(size), target), target, shape, seed)
+
+    whole = made(what if width is None else width.make(width.base), target)
+    case = _case(whole, target, shape, seed)
+    if width is None:
+        return case
+    return replace(case, widths=Widths(width.argument, width.base, case_at))
+
+
+def _case(named: Target, target: str, shape: str | None, seed: int) -> Case:
     name = target.rpartition(":")[2]
     if shape is not None or not named.given:
         given = batch_of(named, target, shape=shape, seed=seed)

@@ -72,6 +72,13 @@ def layers(model: ModelFacts) -> list[Layer]:
     ]
 
 
+def signals(run: Run, layer: Layer) -> tuple[tuple[str, Site], tuple[str, Site | None]]:
+    """The quantities, each with its site, by which a layer's signal and gradient are told."""
+    if run.is_preflight:
+        return ("probe.output_rms", layer.site), ("probe.gradient_rms", layer.site)
+    return ("output.rms", layer.site), ("grad.rms", layer.main_param)
+
+
 def sites(model: ModelFacts) -> Iterator[Site]:
     """Every module and, right after it, its own parameters, in network order."""
     owned = params_by_module(model)

@@ -13,7 +13,7 @@ from traindx.messages import Message, counted, in_turn, listed, say
 from traindx.quantities import QUANTITIES
 from traindx.records import Event, EventKind, Point, Site
 from traindx.report import story
-from traindx.report.layers import Layer, layers, params_by_module, where
+from traindx.report.layers import Layer, layers, params_by_module, signals, where
 from traindx.report.places import findings_at, findings_of
 from traindx.report.sparkline import BLOCKS, sparkline
 from traindx.report.text import STYLES, Layout, painted
@@ -179,9 +179,9 @@ class _Places(Layout):
 
     def _layer(self, layer: Layer, name: int, kind: int, widths: Sequence[int]) -> Text:
         number = "-" if layer.position is None else str(layer.position)
-        output = self._run.at("output.rms", layer.site)
-        grad = self._run.at("grad.rms", layer.main_param) if layer.main_param else None
-        cells = [_last(series, self.language) for series in (output, grad)]
+        told_by = signals(self._run, layer)
+        series = [site and self._run.at(quantity, site) for quantity, site in told_by]
+        cells = [_last(one, self.language) for one in series]
         numbers = "".join(" " * (w - width_of(c)) + c for c, w in zip(cells, widths, strict=True))
         fqn, about = plain(layer.site.fqn), plain(layer.kind)
         words = Text.assemble(

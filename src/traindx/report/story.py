@@ -165,13 +165,16 @@ def _measure(name: str, value: float, threshold: float | None) -> Message:
     return say("{name} {value} (threshold {limit})", name=name, value=shown, limit=limit)
 
 
+def at_step(step: int) -> Message:
+    """A step in words."""
+    return say("step {step}", step=step) if step >= 0 else say("before training")
+
+
 def seen(finding: Finding) -> Message:
     """At which steps the rule hit."""
     first, last = finding.first_step, finding.last_step
-    if first == last < 0:
-        return say("before training")
     if first == last:
-        return say("step {step}", step=first)
+        return at_step(first)
     steps = counted(finding.count, "{n} measured step", "{n} measured steps")
     return say("steps {first} to {last}, in {steps}", first=first, last=last, steps=steps)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 
-SCHEMA = 3
+SCHEMA = 4
 """Stored as `user_version`; raised whenever a reader of the old one could misread a new file."""
 
 APPLICATION_ID = 0x74726478  # "trdx"
@@ -131,6 +131,7 @@ _OF_SCHEMA: dict[int, Mapping[str, str]] = {
     1: _TABLES_1,
     2: {**_TABLES_1, "vectors": _VECTORS_2},
     3: TABLES,
+    4: TABLES,  # what is new are kinds of events: those of probes
 }
 
 _COLUMNS = {"places": 4, "scalars": 7, "records": 14, "vectors": 6, "events": 5, "descriptions": 5}

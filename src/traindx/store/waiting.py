@@ -7,7 +7,17 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from traindx.records import Description, Event, EventKind, Item, Record, Scalar, Site, Vector
+from traindx.records import (
+    Bundle,
+    Description,
+    Event,
+    EventKind,
+    Item,
+    Record,
+    Scalar,
+    Site,
+    Vector,
+)
 from traindx.store.nouns import FACTS, OPTIONS, facts_kind
 from traindx.store.numbers import MOST, naturals_packed, packed, reals_packed, steps_packed
 
@@ -58,10 +68,25 @@ class _Numbers:
             self._reals.extend(reals)
             self.steps.append(step)
         except BaseException:
-            num = len(self.steps)
-            del self._places[num:]
-            del self._counts[num * self._num_counts :]
-            del self._reals[num * self._num_reals :]
+            self._cut(len(self.steps))
+            raise
+
+    def _cut(self, num: int) -> None:
+        del self._places[num:]
+        del self._counts[num * self._num_counts :]
+        del self._reals[num * self._num_reals :]
+
+    def add_all(
+        self, step: int, places: array[int], counts: array[int], reals: array[float]
+    ) -> None:
+        """Take several items of one step, all of them or none."""
+        try:
+            self._places.extend(places)
+            self._counts.extend(counts)
+            self._reals.extend(reals)
+            self.steps.extend(array("q", [step]) * len(places))
+        except BaseException:
+            self._cut(len(self.steps))
             raise
 
     def drop(self, dropped: set[int]) -> None:
@@ -105,6 +130,11 @@ def _row(steps: Integers, places: Integers, counts: Integers, reals: Reals) -> R
     return (*head, *naturals[:1], *numbers, *naturals[1:])
 
 
+_NONE = array("q")
+_Shared = tuple[object, ...]
+"""Places that several bundles have in common."""
+
+
 class Waiting:
     """What is not in the file yet.
 
@@ -121,6 +151,8 @@ class Waiting:
         }
         self._places: dict[Place, int] = {}
         self._known = 0
+        self._last: tuple[_Shared, _Shared, tuple[array[int], array[int]]]
+        self._last = (), (), (_NONE, _NONE)
 
     def __len__(self) -> int:
         """Items waiting."""
@@ -143,6 +175,10 @@ class Waiting:
                 )
                 moments = stats.mean, stats.m2, stats.min, stats.max
                 self._records.add(step, place, counts, moments)
+            case Bundle():
+                records, scalars = self._places_of(item)
+                self._records.add_all(step, records, item.counts, item.moments)
+                self._scalars.add_all(step, scalars, _NONE, item.values)
             case Vector(values=values):
                 place = self._place(item.site, item.quantity)
                 self._rows["vectors"].append((step, place, len(values), packed(values)))
@@ -154,6 +190,17 @@ class Waiting:
                 row = (step, kind, FACTS[kind].dumps(item.facts))
                 self._rows["descriptions"].append(row)
         self.last_step = item.step
+
+    def _places_of(self, bundle: Bundle) -> tuple[array[int], array[int]]:
+        """The numbers of its places, the same for all bundles that share them."""
+        places, names, known = self._last
+        if bundle.places is not places or bundle.names is not names:
+            known = (
+                array("q", [self._place(site, point.value) for point, site in bundle.places]),
+                array("q", [self._place(site, quantity) for quantity, site in bundle.names]),
+            )
+            self._last = bundle.places, bundle.names, known
+        return known
 
     def _place(self, site: Site, what: str) -> int:
         place = Place(site, what)

@@ -77,3 +77,22 @@ def test_tokens_are_no_real_numbers() -> None:
     model = nn.Sequential(nn.Embedding(50, 8), nn.Flatten(), nn.Linear(32, 10))
     run = run_of(model, torch.randint(0, 50, (16, 4)))
     assert reason(run) == "the input is not made of real numbers"
+
+
+class Gated(nn.Module):
+    """A branch that begins times zero."""
+
+    def __init__(self, bend: bool, trained: bool = True) -> None:
+        super().__init__()
+        self.layer, self.bend = nn.Linear(32, 32), bend
+        self.gate = nn.Parameter(torch.zeros(()), requires_grad=trained)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = self.layer(x)
+        return x + self.gate * (h.relu() if self.bend else h)
+
+
+def test_a_branch_that_begins_times_zero_bends_once_it_is_trained() -> None:
+    assert not codes(run_of(classifier(Gated(bend=True))))
+    assert codes(run_of(classifier(Gated(bend=False)))) == ["S001"]
+    assert codes(run_of(classifier(Gated(bend=True, trained=False)))) == ["S001"]

@@ -64,6 +64,26 @@ def test_attention_that_takes_the_batch_for_time_is_found():
     assert codes(look(Attends(batch_first=True), batch)) == []
 
 
+class Recurrent(nn.Module):
+    """Classifies sequences (sample, step, feature)."""
+
+    def __init__(self, *, batch_first: bool) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.lstm = nn.LSTM(3, 16, batch_first=batch_first)
+        self.head = nn.Linear(16, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.lstm(x)[0][:, -1])
+
+
+def test_a_layer_that_reads_on_from_sample_to_sample_is_found():
+    batch = torch.randn(12, 7, 3), torch.randint(4, (12,))
+    found = finding(look(Recurrent(batch_first=False), batch), "E007")
+    assert found.evidence.site.fqn == "lstm"
+    assert codes(look(Recurrent(batch_first=True), batch)) == []
+
+
 def test_a_normalization_that_keeps_no_statistics_uses_the_batch_in_evaluation():
     layer = nn.BatchNorm1d(32, track_running_stats=False)
     found = finding(look(classifier(layer, nn.ReLU()), labelled()), "E007")

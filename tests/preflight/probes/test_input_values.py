@@ -46,6 +46,22 @@ def test_damaged_and_unscaled_batches_are_told(x: Tensor, code: str) -> None:
     assert codes(run_of(x)) == [code]
 
 
+def test_scaled_states_of_a_small_world_repeat_and_copies_of_other_numbers_do_not() -> None:
+    generator = torch.Generator().manual_seed(0)
+    states = torch.randint(0, 11, (64, 2), generator=generator)
+    world = torch.stack([states[:, 0] / 5 - 1, (states[:, 0] % 2) * 2.0 - 1], 1)
+    y = torch.zeros(64, dtype=torch.long)
+    model = nn.Linear(2, 10)
+    assert not codes(probed(case_of(model, (world, y), F.cross_entropy), NAME))
+    copies = torch.randn(9, 2, generator=generator)[states[:, 0] % 9]
+    assert codes(probed(case_of(model, (copies, y), F.cross_entropy), NAME)) == ["L008"]
+    two = torch.randn(2, 2, generator=generator)[states[:, 0] % 2]
+    assert codes(probed(case_of(model, (two, y), F.cross_entropy), NAME)) == ["L008"]
+    pixels = torch.randint(0, 256, (8, 40), generator=generator)[states[:, 0] % 8] / 255
+    told = probed(case_of(nn.Linear(40, 10), (pixels, y), F.cross_entropy), NAME)
+    assert codes(told) == ["L008"]
+
+
 @pytest.mark.parametrize(
     "x",
     [X, X.sigmoid(), (X > 1).float(), X * 3 + 1, _with(X, (slice(None), slice(0, 6)), 0.0)],
@@ -108,3 +124,21 @@ def test_a_model_without_tensors_has_no_batch_to_look_at() -> None:
 
     run = probed(case_of(Drawing(), (8,), lambda output: output.square().mean()), NAME)
     assert reason(run) == "the batch holds no tensors"
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_sparse_tensors_are_looked_at_where_they_hold_something(broken: bool) -> None:
+    class OfGraph(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(20, 10)
+
+        def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+            return self.layer(torch.sparse.mm(edges, x))
+
+    edges = torch.eye(32) / (0.0 if broken else 2.0)
+    sparse = torch.where(torch.eye(32) > 0, edges, 0.0).to_sparse()
+    run = probed(case_of(OfGraph(), (X, sparse, Y), F.cross_entropy), NAME)
+    assert not reason(run)
+    (series,) = run.series("probe.input_nonfinite")
+    assert series.last == (32 if broken else 0)

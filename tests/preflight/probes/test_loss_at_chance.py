@@ -57,3 +57,21 @@ def test_a_regression_has_no_chance():
     model = classifier(classes=20)
     run = probed(case_of(model, (X, X), nn.MSELoss()), "loss-at-chance")
     assert reason(run) == "no loss whose value at chance is known was seen"
+
+
+def test_a_guess_may_know_the_place_of_the_positive() -> None:
+    """Of a contrastive loss every target is 0, and a score for views of one thing is high."""
+    first = torch.zeros_like(Y)
+    near = nn.Sequential(classifier(), _Shift(3.0))
+    assert "L001" not in codes(probed(case_of(near, (X, first), F.cross_entropy), "loss-at-chance"))
+    some = first.index_fill(0, torch.tensor([0]), 1)
+    assert "L001" in codes(probed(case_of(near, (X, some), F.cross_entropy), "loss-at-chance"))
+
+
+class _Shift(nn.Module):
+    def __init__(self, size: float) -> None:
+        super().__init__()
+        self.size = size
+
+    def forward(self, scores: torch.Tensor) -> torch.Tensor:
+        return scores + self.size * F.one_hot(torch.tensor(0), 10)

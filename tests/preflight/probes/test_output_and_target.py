@@ -30,6 +30,30 @@ class Ending(nn.Module):
         return self.end(self.body(x))
 
 
+class Tags(nn.Module):
+    """Five scores for each of five places of a sample."""
+
+    def __init__(self, order: tuple[int, ...]) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.scores, self.order = nn.Linear(4, 5), order
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.scores(x.reshape(-1, 4, 5).transpose(1, 2)).permute(self.order)
+
+
+WORDS = torch.randint(1, 5, (32, 5), generator=torch.Generator().manual_seed(3))
+
+
+def hinge(score: Tensor, label: Tensor) -> Tensor:
+    return torch.clamp(1 - label * score, min=0).mean()
+
+
+def aligned(output: Tensor, text: Tensor) -> Tensor:
+    lengths = torch.full((32,), 5), torch.full((32,), 2)
+    return F.ctc_loss(output, text[:, :2], *lengths)
+
+
 def nll(output: Tensor, target: Tensor) -> Tensor:
     return F.nll_loss(torch.log(output + 1e-9), target)
 
@@ -57,6 +81,9 @@ def divergence(output: Tensor, target: Tensor) -> Tensor:
         (Ending(lambda x: x, 1), 2 * YES - 1, F.binary_cross_entropy_with_logits, "L003"),
         (Ending(torch.sigmoid, 1), VALUES, F.mse_loss, "L003"),
         (Ending(torch.tanh, 1), VALUES, F.mse_loss, "L003"),
+        (Ending(lambda x: x, 1), YES, hinge, "L003"),
+        (Tags((0, 1, 2)), WORDS, F.cross_entropy, "L003"),
+        (Tags((1, 0, 2)), WORDS, aligned, "L003"),
         (Ending(torch.relu), Y, F.cross_entropy, "L003"),
         (Ending(lambda x: x, 1), Y.float()[:, None], F.mse_loss, "L003"),
     ],
@@ -77,6 +104,9 @@ def test_a_table_of_all_pairs_is_told_with_both_shapes() -> None:
     [
         (Ending(lambda x: x), Y, F.cross_entropy),
         (Ending(lambda x: x), F.one_hot(Y, 10).float(), F.cross_entropy),
+        (Ending(lambda x: x, 1), 2 * YES - 1, hinge),
+        (Tags((0, 2, 1)), WORDS, F.cross_entropy),
+        (Tags((1, 0, 2)), WORDS, lambda a, b: aligned(a.log_softmax(2), b)),
         (Ending(lambda x: F.log_softmax(x, 1)), Y, F.nll_loss),
         (Ending(lambda x: x.softmax(1)), Y, nll),
         (Ending(torch.sigmoid, 1), YES, F.binary_cross_entropy),

@@ -38,6 +38,24 @@ def test_what_can_be_learned_is(model: nn.Module, target: Tensor, loss: Any):
     assert codes(run) == []
 
 
+class Noisy(nn.Module):
+    """Classifies with noise that hides the input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = classifier()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.body(x + 3 * torch.randn_like(x))
+
+
+def test_what_a_model_draws_is_learned_with_it():
+    run = fitted(Noisy(), Y, F.cross_entropy)
+    assert codes(run) == []
+    (fraction,) = run.series("probe.overfit_fraction")
+    assert fraction.last < 0.05
+
+
 def test_an_output_that_cannot_take_the_values_of_the_target_is_found():
     model = nn.Sequential(*classifier(classes=20), nn.Sigmoid())
     found = finding(fitted(model, 3 * X, nn.MSELoss()), "L004")

@@ -64,6 +64,30 @@ def test_a_module_that_is_never_called_is_told(way: str, fqn: str, severity: str
     assert (found.evidence.site.fqn, found.severity) == (fqn, severity)
 
 
+class Skipping(nn.Module):
+    """A layer that is left out of most passes."""
+
+    def __init__(self, share: float) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.second = nn.Linear(20, 20), nn.Linear(20, 20)
+        self.head = nn.Linear(20, 10)
+        self.share = share
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = F.relu(self.first(x))
+        if float(torch.rand(())) >= self.share:
+            h = h + F.relu(self.second(h))
+        return self.head(h)
+
+
+def test_a_layer_that_is_left_out_at_random_is_not_told_and_one_that_always_is_is() -> None:
+    torch.manual_seed(0)  # as every probe begins
+    assert float(torch.rand(())) < 0.5
+    assert not codes(run_of(Skipping(0.5)))
+    assert finding(run_of(Skipping(1.0)), "S005").evidence.site.fqn == "second"
+
+
 @pytest.mark.parametrize("way", ["", "weight only"])
 def test_a_whole_network_has_no_finding(way: str) -> None:
     assert not codes(run_of(Net(way)))

@@ -177,3 +177,34 @@ def test_a_mask_that_is_true_at_padding_is_understood_as_well():
     batch = sentences(true_is_padding=True)
     assert codes(look(Other(), batch, None)) == []
     assert codes(look(Other("pooling"), batch, None)) == ["F011"]
+
+
+class Headed(nn.Module):
+    """Classifies sentences by what attention makes of a query that stands before them."""
+
+    def __init__(self, *, upside_down: bool) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.upside_down = upside_down
+        self.embedding = nn.Embedding(VOCABULARY, 16)
+        self.query = nn.Parameter(torch.randn(1, 1, 16))
+        self.layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
+        self.head = nn.Linear(16, 3)
+
+    def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        x = torch.cat([self.query.expand(len(tokens), -1, -1), self.embedding(tokens)], 1)
+        ignored = mask.bool() ^ self.upside_down
+        ignored = torch.cat([torch.zeros_like(ignored[:, :1]), ignored[:, 1:]], 1)
+        return self.head(self.layer(x, src_key_padding_mask=ignored)[:, 0])
+
+
+@pytest.mark.parametrize(("upside_down", "told"), [(True, ["F011"]), (False, [])])
+def test_a_mask_with_a_position_for_the_whole_sequence_is_understood(
+    upside_down: bool, told: list[str]
+):
+    batch = sentences(true_is_padding=True)
+    batch["mask"] = torch.cat([torch.zeros(SAMPLES, 1, dtype=torch.bool), batch["mask"]], 1)
+    run = look(Headed(upside_down=upside_down), batch, None)
+    assert codes(run) == told
+    if told:
+        assert finding(run, "F011").evidence.site.fqn.startswith("layer")

@@ -53,6 +53,14 @@ def test_a_chain_of_sigmoids_vanishes_and_no_gain_mends_it():
     assert "nn.ReLU()" in found.evidence.fix
 
 
+def test_the_bound_of_a_chain_of_sigmoids_is_told_beside_what_is_measured():
+    found = finding(look(deep(21, nn.Sigmoid)), "F002")
+    assert found.evidence.numbers["bound"] == 0.25**20
+    assert "at most 0.25^20 = 9.09e-13" in found.evidence.cause
+    assert found.evidence.numbers["fall"] < found.evidence.numbers["bound"]
+    assert "bound" not in finding(look(deep(20, nn.ReLU)), "F002").evidence.numbers
+
+
 @pytest.mark.parametrize(
     ("activation", "depth", "gain"), [(nn.ReLU, 20, math.sqrt(2)), (nn.GELU, 12, 1.52)]
 )

@@ -30,7 +30,7 @@ _FIGURES = {
     "fan-in rule": "fan-in 法則",
     "sigmoid bound": "sigmoid 上界",
     "Ring: where the finding stands.": "圓圈：診斷結果所在的層。",
-    "{quantity} along the depth, step {step}": "{quantity} 沿深度的變化，第 {step} 步",
+    "{quantity} along the depth, {when}": "{quantity} 沿深度的變化，{when}",
     "Shaded: where the rule saw it.": "陰影：規則看到問題的步數範圍。",
     "Dashed: threshold {name} {value}.": "虛線：門檻 {name} {value}。",
     "threshold": "門檻",
@@ -175,7 +175,9 @@ _PAGE = {
 
 _ERRORS = {
     "There is nothing to draw: {why}.": "沒有可畫的內容：{why}。",
-    "the run has no loss, learning rate or logged value": "此次執行沒有損失、學習率或記錄值",
+    "the run has no loss, learning rate or logged value of two steps": (
+        "此次執行沒有兩步以上的損失、學習率或記錄值"
+    ),
     "`{quantity}` was not measured": "`{quantity}` 沒有量測",
     "`{quantity}` was not measured at `{place}`": "`{quantity}` 在 `{place}` 沒有量測",
     "nothing was measured at `{place}`": "`{place}` 沒有任何量測",

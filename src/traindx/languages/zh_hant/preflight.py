@@ -64,6 +64,12 @@ MESSAGES: dict[str, str] = {
         "腳本本身的行程沒有執行最佳化步驟。如果它在自己啟動的行程中訓練，請提供一個傳回 "
         "`model, batch, loss` 的函式：`traindx preflight file.py:name`。"
     ),
+    "The script calls its model inside a transform of `torch.func`, where it cannot be probed. "
+    "Give preflight a function that returns `model, batch, loss`: "
+    "`traindx preflight file.py:name`.": (
+        "腳本在 `torch.func` 的轉換中呼叫模型，在那裡無法探測。請提供一個傳回 "
+        "`model, batch, loss` 的函式：`traindx preflight file.py:name`。"
+    ),
     "The script ended with exit code {code} before its first optimizer step, so there is nothing "
     "to probe.": "腳本在第一個最佳化步驟之前就以結束代碼 {code} 結束，因此沒有可探測的對象。",
     "The script never imported torch, so there is nothing to probe.": (

@@ -57,6 +57,29 @@ MESSAGES: dict[str, str] = {
         "損失本身就會套用，因此梯度很小，最佳值也遙不可及。"
     ),
     "Leave the {activation} out at the end of the model.": "請拿掉模型最後的 {activation}。",
+    "`ctc_loss` takes logarithms of probabilities that sum to 1 over the symbols, and is given "
+    "numbers from {low:.4g} to {high:.4g} that do not": (
+        "`ctc_loss` 應收到對各符號總和為 1 的機率的對數，卻收到從 {low:.4g} 到 {high:.4g}、"
+        "並非如此的數"
+    ),
+    "It does not normalize: larger scores lower it whatever they say, below 0 as well.": (
+        "它不做歸一化：分數越大損失就越低，不論其內容，甚至低於 0。"
+    ),
+    "loss = ctc(scores.log_softmax(-1), targets, input_lengths, target_lengths)": (
+        "loss = ctc(scores.log_softmax(-1), targets, input_lengths, target_lengths)"
+    ),
+    "`{loss}` takes the classes on axis 1 of {shape}, but a linear layer has put them on the last "
+    "axis": "`{loss}` 的類別應在 {shape} 的第 1 軸，但線性層把它們放在最後一軸",
+    "loss = loss_function(output.movedim(-1, 1), target)": (
+        "loss = loss_function(output.movedim(-1, 1), target)"
+    ),
+    "`{loss}` takes targets of -1 and 1, and is given 0 and 1": (
+        "`{loss}` 的目標應為 -1 與 1，卻收到 0 與 1"
+    ),
+    "What is multiplied by 0 has no gradient: samples of that class teach nothing.": (
+        "乘以 0 的項沒有梯度：該類別的樣本什麼也教不了。"
+    ),
+    "target = 2 * target - 1": "target = 2 * target - 1",
     "`{loss}` takes logarithms of probabilities, which are never above 0, and is given numbers "
     "up to {largest:.4g}": (
         "`{loss}` 應收到機率的對數（永遠不大於 0），卻收到最大為 {largest:.4g} 的數"

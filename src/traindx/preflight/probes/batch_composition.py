@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -27,24 +27,24 @@ _LOOKED_AT = 16
 @probe(
     needs=("batch",),
     writes=("probe.batch_mixing", "probe.batch_mixing_training"),
-    passes=lambda case: (6 if _batch_norms(case.model) else 4) * _FORWARD,
+    passes=lambda case: (9 if _batch_norms(case.model) else 6) * _FORWARD,
 )
 def batch_composition(case: Case) -> Iterator[Item]:
     """Whether a sample's output depends on its neighbours, in evaluation and in training."""
     size = case.batch_size or 0
     if size < 2:
         raise DoesNotApplyError(say("the batch has a single sample"))
-    alone, sure = _kept(size, size // 2), _rows_are_samples(case)
+    sure = _rows_are_samples(case)
     case = replace(case, loss_found=None)  # of outputs only: a loss need not follow
-    among = _others(case, size)
+    # Either half is kept: what goes from sample to sample goes in one direction.
+    pairs = [_Pair(case, _others(case, size, last), _kept(size, last), sure) for last in (0, 1)]
     modes = [(module, module.training) for module in case.model.modules()]
     case.model.eval()
-    yield from _looked(_Pair(case, among, alone, sure), "probe.batch_mixing", "evaluation")
+    yield from _looked(pairs, "probe.batch_mixing", "evaluation")
     for module, training in modes:
         module.training = training
     if case.training:
-        pair = _Pair(case, among, alone, sure)
-        yield from _looked(pair, "probe.batch_mixing_training", "training")
+        yield from _looked(pairs, "probe.batch_mixing_training", "training")
 
 
 class _Pair(NamedTuple):
@@ -70,16 +70,17 @@ class _Pair(NamedTuple):
         return moved, tolerance
 
 
-def _others(case: Case, size: int) -> Case:
-    """The same with the second half of its samples replaced by the first half's, and turned."""
+def _others(case: Case, size: int, last: int) -> Case:
+    """The same with half of its samples, the first or the last, replaced by the others, turned."""
     half = size // 2
     index = torch.arange(size)
     index[half:] = torch.arange(size - half).flip(0) % half
-    return case.take(index)
+    return case.take((size - 1 - index).flip(0) if last else index)
 
 
-def _looked(pair: _Pair, quantity: str, mode: str) -> Iterator[Item]:
-    mixing, tolerance = pair.mixing()
+def _looked(pairs: Sequence[_Pair], quantity: str, mode: str) -> Iterator[Item]:
+    found = [(pair, *pair.mixing()) for pair in pairs]
+    pair, mixing, tolerance = max(found, key=lambda one: one[1])
     name = pair.case.name
     if mixing > tolerance and not pair.sure:
         raise DoesNotApplyError(
@@ -91,9 +92,11 @@ def _looked(pair: _Pair, quantity: str, mode: str) -> Iterator[Item]:
     norms = [norm for norm in _batch_norms(pair.case.model) if norm.training]
     for norm in norms:
         norm.eval()  # the batch's statistics are meant to mix; does anything else?
-    if not norms or pair.mixing()[0] > tolerance:
-        found = parting(pair.case, pair.among, pair.kept, tolerance)
-        place = found or Place("", type(pair.case.model).__name__)
+    if norms:
+        pair, mixing = max(((one, one.mixing()[0]) for one in pairs), key=lambda one: one[1])
+    if mixing > tolerance:
+        place = parting(pair.case, pair.among, pair.kept, tolerance)
+        place = place or Place("", type(pair.case.model).__name__)
         yield observed(
             "batch-composition",
             Site(name, place.fqn),
@@ -116,19 +119,23 @@ def _batch_norms(model: nn.Module) -> list[nn.Module]:
 # -- what is a sample's ----------------------------------------------------------------------------
 
 
-def _kept(size: int, half: int) -> Kept:
-    """The first samples of a tensor, of which few are enough."""
-    few = min(half, _LOOKED_AT)
+def _kept(size: int, last: int) -> Kept:
+    """The first samples of a tensor, or the last, of which few are enough."""
+    few = min(size // 2, _LOOKED_AT)
+
+    def some(rows: int) -> slice:
+        """Of an axis, where each sample has so many rows."""
+        return slice(-few * rows, None) if last else slice(few * rows)
 
     def kept(tensor: Tensor) -> Tensor | None:
         if not tensor.dim():
             return None
         if tensor.shape[0] == size:
-            return tensor[:few]
+            return tensor[some(1)]
         if tensor.dim() > 1 and tensor.shape[1] == size:
-            return tensor[:, :few]
+            return tensor[:, some(1)]
         if tensor.shape[0] and tensor.shape[0] % size == 0:  # positions of samples, flattened
-            return tensor[: few * (tensor.shape[0] // size)]
+            return tensor[some(tensor.shape[0] // size)]
         return None
 
     return kept
@@ -139,6 +146,8 @@ def _is_of_samples(tensor: Tensor, case: Case) -> bool:
     size = case.batch_size
     if not tensor.dim() or not tensor.is_floating_point():
         return False
+    if case.axis and tensor.dim() > 1 and tensor.shape[1] == size:
+        return True
     return tensor.shape[0] == size and not (tensor.dim() == 2 and tensor.shape[1] == size)
 
 
@@ -149,7 +158,9 @@ def _rows(first: object, output: object, case: Case) -> list[Tensor]:
 
 
 def _rows_are_samples(case: Case) -> bool:
-    """Whether axis 0 surely counts samples: not time, and not the nodes of one graph."""
+    """Whether what counts samples surely does: not time, and not the nodes of one graph."""
+    if case.axis:
+        return True
     given = [t for _, t in named_tensors([list(case.args), dict(case.kwargs)]) if t.dim()]
     first, size = first_tensor(given), case.batch_size
     held = [*case.model.buffers(), *case.model.parameters()]

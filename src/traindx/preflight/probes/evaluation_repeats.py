@@ -11,15 +11,10 @@ from torch.overrides import TorchFunctionMode
 from traindx.messages import say
 from traindx.preflight.case import Case, DoesNotApplyError
 from traindx.preflight.comparing import Place, all_of, apart, parting, rounding, run, run_on
+from traindx.preflight.expected import DROPOUTS
 from traindx.preflight.probe import STEP, observed, probe
 from traindx.preflight.structures import named_tensors
 from traindx.records import Item, Scalar, Site
-
-_DROPOUTS = {
-    *("dropout", "dropout_", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout"),
-    *("alpha_dropout_", "feature_dropout", "feature_dropout_", "feature_alpha_dropout"),
-    *("feature_alpha_dropout_", "native_dropout"),
-}
 
 
 @probe(writes=("probe.eval_change",), passes=1.3)
@@ -78,7 +73,7 @@ class _Dropouts(TorchFunctionMode):
         if name == "scaled_dot_product_attention":
             dropped = kwargs.get("dropout_p", args[4] if len(args) > 4 else 0.0)
             self.names.update([name] if dropped else [])
-        elif name in _DROPOUTS and _drops(args, kwargs):
+        elif name in (*DROPOUTS, "native_dropout") and _drops(args, kwargs):
             self.names.add(name.rstrip("_"))
         return func(*args, **kwargs)
 

@@ -22,6 +22,10 @@ from traindx.records import Item, Scalar, Site
 _WEIGHTED = (nn.Linear, _ConvNd, nn.RNNBase, nn.RNNCellBase)
 _COLUMNS = 2048
 """Elements of a sample, evenly spaced, by which it is compared with the others."""
+_EVEN = 1e-3
+"""How far from evenly spaced values of float32 may lie, in spaces."""
+_LEVELS = 4
+"""Values that some column must take before they can be called evenly spaced."""
 _NORMS = (_NormBase, nn.LayerNorm, nn.GroupNorm, nn.RMSNorm)
 
 
@@ -55,7 +59,7 @@ def input_values(case: Case) -> Iterator[Item]:
         "input-values",
         site,
         broken=[name for name, count in broken if count],
-        **_varied([t for _, t in named if t.dim()]),
+        **_varied([t for _, t in named if t.dim() and t.layout is torch.strided]),
     )
     first = _first_layer(case)
     if first is not None:
@@ -72,6 +76,9 @@ def _nonfinite(tensor: Tensor) -> int:
     if not tensor.is_floating_point():
         return 0
     values = tensor.detach()
+    values = values.coalesce().values() if values.is_sparse else values
+    if values.layout is not torch.strided:  # of other layouts not every function is there
+        return 0
     if bool((values == -math.inf).any()) and not bool(values.isnan().any()):
         return 0
     return int((~values.isfinite()).sum())
@@ -96,8 +103,30 @@ def _copies(batch: Tensor) -> dict[str, Json]:
         "features": rows.shape[1],
         "distinct": distinct,
         "constant_fraction": float(constant),
-        "whole": not rows.is_floating_point() or bool((rows == rows.round()).all()),
+        "whole": not rows.is_floating_point()
+        or bool((rows == rows.round()).all())
+        or _is_grid(some.double()),
     }
+
+
+def _is_grid(rows: Tensor) -> bool:
+    """Whether the values are whole numbers but for scale and offset, as states of a small world.
+
+    Those of every column are evenly spaced and take at least half of the places between them;
+    copies of a few samples of other numbers do not.
+    """
+    most = 0
+    for column in rows.unbind(1):
+        values = cast(Tensor, cast(Any, column).unique())
+        most = max(most, len(values))
+        if len(values) < 3 or not bool(values.isfinite().all()):
+            continue
+        gaps = values[1:] - values[:-1]
+        places = (values - values[0]) / gaps.min()
+        uneven = float((places - torch.round(places)).abs().max())
+        if uneven > _EVEN or float(places[-1]) >= 2 * len(values):
+            return False
+    return most >= _LEVELS
 
 
 class _EnoughError(Exception):

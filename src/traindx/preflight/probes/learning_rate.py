@@ -12,7 +12,7 @@ from torch.optim.optimizer import Optimizer
 
 from traindx.messages import say
 from traindx.preflight.case import Case, DoesNotApplyError
-from traindx.preflight.comparing import seeded
+from traindx.preflight.comparing import seeded, without_graph
 from traindx.preflight.probe import STEP, observed, probe
 from traindx.records import Item, Scalar, Site
 
@@ -125,8 +125,7 @@ def _tried(case: Case, optimizer: Optimizer, own: list[float], times: float) -> 
         if not math.isfinite(losses[-1]):
             break
     seeded(0)
-    with torch.no_grad():
-        losses.append(float(case.loss()))
+    losses.append(float(without_graph(case.loss).detach()))
     rises = any(not loss <= losses[0] + 0.1 * abs(losses[0]) for loss in losses)
     return _Run(own[0] * times, losses[0], losses[-1], rises)
 

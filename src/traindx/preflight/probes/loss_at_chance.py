@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
-import torch
 from torch import Tensor
 
 from traindx.messages import say
 from traindx.preflight.case import Case, Compared, DoesNotApplyError
+from traindx.preflight.comparing import without_graph
 from traindx.preflight.probe import STEP, observed, probe
 from traindx.preflight.structures import named_tensors
 from traindx.records import Item, Scalar, Site
@@ -22,9 +23,12 @@ from traindx.records import Item, Scalar, Site
 )
 def loss_at_chance(case: Case) -> Iterator[Item]:
     """The data loss before training, beside that of a guess that looks at nothing."""
-    with torch.no_grad():
+
+    def compared_of() -> tuple[Any, list[Compared]]:
         output = case.output()
-        compared = case.compared(output)
+        return output, case.compared(output)
+
+    output, compared = without_graph(compared_of)
     known = next((one for one in compared if one.function in _CHANCE), None)
     if known is None:
         raise DoesNotApplyError(say("no loss whose value at chance is known was seen"))
@@ -44,6 +48,7 @@ def loss_at_chance(case: Case) -> Iterator[Item]:
         function=known.function,
         classes=classes,
         weighted=known.options.get("weight") is not None,
+        one_class=_is_one(known.target),
         others=len(compared) - 1,
         zero_output=all(not bool(t.any()) for _, t in named_tensors(output)),
     )
@@ -75,6 +80,11 @@ def _terms(compared: Compared) -> int:
         shape = compared.prediction.shape
         return max(1, compared.prediction.numel() // (shape[1] if len(shape) > 1 else shape[0]))
     return max(1, compared.prediction.numel())
+
+
+def _is_one(target: Tensor) -> bool:
+    """Whether all samples have the same target, which a guess may know: the positive of InfoNCE."""
+    return bool(target.numel()) and bool((target == target.flatten()[0]).all())
 
 
 def _spread(prediction: Tensor) -> float:

@@ -21,6 +21,12 @@ _ARRANGING = {
     "Transpose", "ToCopy", "Clone", "Alias", "Select", "Contiguous",
 }  # fmt: skip
 """Operations, by the name before `Backward`, that leave the elements as they are."""
+_MOVING = {"Permute", "T", "Transpose"}
+"""Those that move axes."""
+_LINEAR = {"Addmm", "Mm", "Bmm", "Baddbmm"}
+_CUTTING = {"clamp", "clamp_", "clamp_min", "relu", "relu_", "maximum"}
+_TIMES = {"mul", "__mul__", "__rmul__"}
+_MINUS = {"__rsub__", "rsub", "sub", "__sub__"}
 _ARITHMETIC = {"sub", "__sub__", "__rsub__", "mul", "__mul__", "__rmul__", "subtract"}
 _DISTINCT = 64
 """Different values of a target that are counted, at most."""
@@ -44,6 +50,10 @@ def output_and_target(case: Case) -> Iterator[Item]:
     yield Scalar(STEP, "loss", float(loss.detach()), site)
     for one in compared:
         yield observed("output-and-target", site, **_facts(one))
+    for score, label in _hinges(tape.entries) if by_hand else ():
+        yield observed(
+            "output-and-target", site, **_facts(Compared("hinge", score, label, {}, loss))
+        )
     for prediction, target in _crossed(tape.entries) if by_hand else ():
         shapes: dict[str, Json] = {
             "function": "",
@@ -72,6 +82,22 @@ def _crossed(entries: list[Entry]) -> Iterator[tuple[Tensor, Tensor]]:
             yield output, target
 
 
+def _hinges(entries: list[Entry]) -> Iterator[tuple[Tensor, Tensor]]:
+    """Score and label of each max(0, 1 - label * score) that is written by hand."""
+    makers = {id(entry.result): entry for entry in entries}
+    for entry in entries:
+        margin = makers.get(id(entry.args[0])) if entry.args else None
+        if entry.name not in _CUTTING or margin is None or margin.name not in _MINUS:
+            continue
+        product = next((made for a in margin.args if (made := makers.get(id(a)))), None)
+        given = [a for a in product.args if isinstance(a, Tensor)] if product is not None else []
+        if product is None or product.name not in _TIMES or len(given) != 2:
+            continue
+        score, label = given if given[0].grad_fn is not None else given[::-1]
+        if score.grad_fn is not None and label.grad_fn is None and score.shape == label.shape:
+            yield score, label
+
+
 def _facts(compared: Compared) -> dict[str, Json]:
     prediction, target = compared.prediction, compared.target
     values, wanted = prediction.detach().double(), target.detach().double()
@@ -82,10 +108,14 @@ def _facts(compared: Compared) -> dict[str, Json]:
         "target_shape": list(target.shape),
         "target_is_integer": not target.is_floating_point(),
         "made_by": list(made),
+        "features_last": _features_last(prediction),
         "prediction_min": _least(values),
         "prediction_max": -_least(-values),
         "target_min": _least(wanted),
         "target_max": -_least(-wanted),
+        "prediction_rms": _rms(values),
+        "target_mean": float(wanted.mean()) if wanted.numel() else math.nan,
+        "target_std": float(wanted.std(correction=0)) if wanted.numel() else math.nan,
         "target_whole": bool((wanted == wanted.round()).all()),
         "target_values": _distinct(wanted),
         "outside_unit": _outside(wanted, 0.0, 1.0),
@@ -101,6 +131,10 @@ def _facts(compared: Compared) -> dict[str, Json]:
 
 def _least(values: Tensor) -> float:
     return float(values.min()) if values.numel() else math.nan
+
+
+def _rms(values: Tensor) -> float:
+    return float(values.square().mean().sqrt()) if values.numel() else math.nan
 
 
 def _distinct(values: Tensor) -> int:
@@ -136,6 +170,34 @@ def _made_by(prediction: Tensor) -> tuple[str, ...]:
         return ()
     before = _changing(_first_input(last))
     return (_word(last),) if before is None else (_word(last), _word(before))
+
+
+def _features_last(prediction: Tensor) -> bool:
+    """Whether a linear layer made it, and no axis was moved since: its features are the last."""
+    node = _unmoved(prediction.grad_fn)
+    if node is not None and _word(node) == "LogSoftmax":
+        node = _unmoved(_first_input(node))
+    if node is not None and _word(node) == "Add":  # of a bias, where the input is no plain matrix
+        biased = any(_is_leaf(other) for other, _ in node.next_functions)
+        node = _unmoved(_first_input(node)) if biased else None
+    return node is not None and _word(node) in _LINEAR
+
+
+def _is_leaf(node: Any) -> bool:
+    return node is not None and _word(node).endswith("AccumulateGrad")
+
+
+def _unmoved(node: Any) -> Any:
+    """What made a tensor, seen through what leaves elements and axes as they are."""
+    while node is not None and (_word(node) in _ARRANGING - _MOVING or _stays(node)):
+        node = _first_input(node)
+    return node
+
+
+def _stays(node: Any) -> bool:
+    """Whether it is a permutation that leaves every axis where it is."""
+    order = [*node._saved_dims] if _word(node) == "Permute" else [-1]
+    return order == [*range(len(order))]
 
 
 def _softmax_of_one(prediction: Tensor) -> bool:

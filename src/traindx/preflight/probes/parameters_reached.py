@@ -20,6 +20,8 @@ from traindx.records import Description, Item, Scalar, Site
 
 _MOST = 50
 """Places that are told one by one, at most."""
+_MORE = 4
+"""Passes that are made if the first one does not reach everything."""
 _CHANGE = 0.1
 """By which fraction a parameter is changed to see whether the loss depends on it."""
 _EFFECT = 1e-5
@@ -31,18 +33,27 @@ _INSIDE = (nn.MultiheadAttention,)
 @probe(needs=("loss",), writes=("probe.unreached", "probe.outside_optimizer"), passes=1.1)
 def parameters_reached(case: Case) -> Iterator[Item]:
     """Which parameters a backward pass reaches, and whether the optimizer holds each once."""
-    with _counted(case.model) as calls:
-        loss = case.loss()
-    torch.autograd.backward(loss)
     held = _held(case.optimizer)
     wanted = [(fqn, p) for fqn, p in case.trainable() if not held or id(p) in held]
-    unreached = [(fqn, param) for fqn, param in wanted if param.grad is None]
+    with _counted(case.model) as calls:
+        torch.autograd.backward(case.loss())
+        if any(param.grad is None for _, param in wanted):
+            _pass_again(case)
+    # Another of the program's losses may reach what this one does not.
+    unreached = [(f, p) for f, p in wanted if p.grad is None and id(p) not in case.graded]
     reached = {id(param) for _, param in case.trainable() if param.grad is not None}
     site = Site(case.name)
     yield Scalar(STEP, "probe.unreached", len(unreached), site)
     yield from _modules(case, calls, unreached, reached)
     if case.optimizer is not None:
         yield from _ownership(case, case.optimizer, reached, held)
+
+
+def _pass_again(case: Case) -> None:
+    """More passes with other random numbers, which a layer that is left out at random is in."""
+    for seed in range(1, 1 + _MORE):
+        cast(Any, torch).manual_seed(seed)
+        torch.autograd.backward(case.loss())
 
 
 # -- modules -------------------------------------------------------------------------------------

@@ -9,7 +9,16 @@ from torch import Tensor
 
 from traindx.messages import say
 from traindx.preflight.case import Case, DoesNotApplyError
-from traindx.preflight.comparing import Kept, Place, apart, parting, replaced, rounding, run
+from traindx.preflight.comparing import (
+    Kept,
+    Place,
+    apart,
+    parting,
+    replaced,
+    rounding,
+    run,
+    without_graph,
+)
 from traindx.preflight.probe import STEP, observed, probe
 from traindx.preflight.sequences import Positions, other, padded, predicted
 from traindx.preflight.structures import named_tensors
@@ -40,8 +49,7 @@ def _targets(case: Case) -> list[Tensor]:
     """What the loss compares with, as it comes and as known loss functions are given it."""
     if case.loss_found is None:
         return []
-    with torch.no_grad():
-        compared = case.compared(case.output())
+    compared = without_graph(lambda: case.compared(case.output()))
     return [*case.targets, *(one.target for one in compared)]
 
 

@@ -23,6 +23,7 @@ from traindx.signal.gaussian import moments
 from traindx.signal.layers import (
     BatchNormalized,
     Elementwise,
+    Junction,
     LayerNormalized,
     Signal,
     Step,
@@ -44,6 +45,7 @@ _SHOWN = 200
         *("probe.gradient_fall", "probe.signal_growth"),
     ),
     passes=3.5,
+    seconds=lambda _case: 0.02,
 )
 def signal_profile(case: Case) -> Iterator[Item]:
     """What signal and gradient every layer has at the start, and what theory expects."""
@@ -167,7 +169,16 @@ def _along_the_depth(name: str, picture: Propagation, sizes: Mapping[str, int]) 
             isinstance(p.layer, BatchNormalized | LayerNormalized) for p in picture.passages
         ),
         activations=[each.name for each in picture.stabilities],
+        sigmoids=_sigmoids(picture.passages),
     )
+
+
+def _sigmoids(measured: Sequence[Passage]) -> int:
+    """Sigmoids one after another; 0 where a branch leads past them."""
+    if any(isinstance(passage.layer, Junction) for passage in measured):
+        return 0
+    layers = (passage.layer for passage in measured)
+    return sum(isinstance(x, Elementwise) and x.activation.name == "Sigmoid" for x in layers)
 
 
 def _depth(measured: Sequence[Passage]) -> _Depth:

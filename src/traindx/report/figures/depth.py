@@ -18,6 +18,7 @@ from traindx.report.figures.layers import shortened, ticks
 from traindx.report.figures.panels import COLORS, QUIET, label, logarithmic
 from traindx.report.figures.thinning import spread
 from traindx.report.layers import Layer, layers
+from traindx.report.story import at_step
 from traindx.run import Run
 
 OFFERED = ("output.rms", "grad.rms", "output_grad.rms", "update.ratio")
@@ -214,7 +215,7 @@ def _step(
         "type": "scatter",
         "showlegend": True,
         "mode": "lines+markers",
-        "name": canvas.words(say("step {step}", step=step)),
+        "name": canvas.words(at_step(step)),
         "x": canvas.numbers(np.arange(len(depth.layers))),
         "y": canvas.numbers(_row(depth, profile)),
         "line": {"color": color, "dash": "solid" if chosen else "dot"},

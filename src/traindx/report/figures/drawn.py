@@ -10,13 +10,16 @@ from traindx.errors import UsageError
 from traindx.messages import Message, listed, say
 from traindx.quantities import QUANTITIES
 from traindx.records import Site
+from traindx.report.figures import distributions as distributions_
 from traindx.report.figures import exponents as exponents_
 from traindx.report.figures import norm as norm_
 from traindx.report.figures.canvas import Canvas, Figure
 from traindx.report.figures.depth import depth_figure, models_with
+from traindx.report.figures.filters import filters_figure, first_layers
 from traindx.report.figures.layers import layers_figure
 from traindx.report.figures.losses import loss_figure
 from traindx.report.figures.panels import TEMPLATE
+from traindx.report.figures.quantiles import quantiles_figure
 from traindx.report.figures.site import MAIN, REST, site_figure
 from traindx.report.figures.tables import measured_quantities
 from traindx.report.figures.thinning import spread
@@ -28,7 +31,8 @@ from traindx.run import Run
 def losses(run: Run) -> Any:
     """Losses, learning rates, logged values and events."""
     return _drawn(
-        loss_figure(Canvas(run)), say("the run has no loss, learning rate or logged value")
+        loss_figure(Canvas(run)),
+        say("the run has no loss, learning rate or logged value of two steps"),
     )
 
 
@@ -103,6 +107,36 @@ def norm(run: Run, fqn: str | Site, step: int | None) -> Any:
 def updates(run: Run) -> Any:
     """Update ratios over steps."""
     return _drawn(updates_figure(Canvas(run)), say("no update ratio was measured"))
+
+
+def first_weights(run: Run, model: str | None) -> Any:
+    """The weights of a first layer."""
+    found = [one for one in first_layers(run) if model in (None, one.site.model)]
+    if not found:
+        raise UsageError(say("The weights of a first layer were not looked at."))
+    return _drawn(filters_figure(Canvas(run), found[0]))
+
+
+def distributions(run: Run, kind: str, model: str | None) -> Any:
+    """Histograms of every layer."""
+    return _drawn(distributions_.histograms_figure(Canvas(run), _distributed(run, kind, model)))
+
+
+def quantiles(run: Run, kind: str, model: str | None) -> Any:
+    """Quantiles along the depth."""
+    return _drawn(quantiles_figure(Canvas(run), _distributed(run, kind, model)))
+
+
+def _distributed(run: Run, kind: str, model: str | None) -> distributions_.Distributed:
+    if kind not in distributions_.KINDS:
+        known = listed(f"`{one}`" for one in distributions_.KINDS)
+        raise UsageError(say("There is no kind `{kind}`; there are {known}.", kind=kind,
+                             known=known))  # fmt: skip
+    for own in distributions_.distributed(run):
+        for one in own:
+            if one.kind == kind and model in (None, one.model.name):
+                return one
+    raise UsageError(say("Distributions are noted in a preflight, and none are in this run."))
 
 
 def _drawn(figure: Figure | None, why_not: str = "") -> Any:

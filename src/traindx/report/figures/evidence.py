@@ -14,7 +14,7 @@ from traindx.report.figures.depth import Depth, depth_figure, marked
 from traindx.report.figures.layers import thinned
 from traindx.report.figures.panels import Line, Panel, band, stacked
 from traindx.report.figures.thinning import spread
-from traindx.report.story import number
+from traindx.report.story import at_step, number
 from traindx.report.untrusted import plain
 
 _MOST_CURVES = 6
@@ -59,7 +59,7 @@ def _profiles(canvas: Canvas, finding: Finding) -> Iterator[Any]:
         words = [say("Ring: where the finding stands.")] if ring else []
         words += [depth.theory] if depth.theory else []
         title = say(
-            "{quantity} along the depth, step {step}", quantity=quantity, step=depth.steps[0]
+            "{quantity} along the depth, {when}", quantity=quantity, when=at_step(depth.steps[0])
         )
         caption = " ".join(map(canvas.words, words))
         yield {"title": canvas.words(title), "caption": caption, "figure": figure}

@@ -45,7 +45,9 @@ def loss_figure(canvas: Canvas) -> Figure | None:
 
 
 def _panels(canvas: Canvas) -> Iterator[Panel]:
-    losses = lines(canvas, "loss")
+    if canvas.run.steps < 2:
+        return  # points, and no course
+    losses = loss_lines(canvas)
     if losses:
         yield Panel(canvas.words(say("loss")), losses, height=210)
     rates = lines(canvas, "lr")
@@ -53,6 +55,12 @@ def _panels(canvas: Canvas) -> Iterator[Panel]:
         yield Panel(canvas.words(say("learning rate")), rates, height=80)
     for line in lines(canvas, "logged")[:_MOST_LOGGED]:
         yield Panel(plain(line.name), (line,), height=80)
+
+
+def loss_lines(canvas: Canvas) -> tuple[Line, ...]:
+    """The losses, if one of them has a course: a single point shows nothing."""
+    found = lines(canvas, "loss")
+    return found if any(len(line.steps) > 1 for line in found) else ()
 
 
 def lines(canvas: Canvas, quantity: str) -> tuple[Line, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 from traindx.messages import say
 from traindx.records import Site
 from traindx.report.figures.canvas import Canvas, Figure, series
-from traindx.report.figures.losses import lines
+from traindx.report.figures.losses import loss_lines
 from traindx.report.figures.panels import Line, Panel, stacked
 from traindx.report.layers import Layer
 
@@ -79,7 +79,7 @@ def site_figure(
 
 
 def _loss(canvas: Canvas) -> Iterator[Panel]:
-    drawn = lines(canvas, "loss")
+    drawn = loss_lines(canvas)
     if drawn:
         yield Panel(canvas.words(say("loss")), drawn, height=70, marks_broken=False)
 

@@ -5,6 +5,15 @@ function timeline() {
   if (data.timeline) section("timeline", t("Course of training"), figure(data.timeline, { id: "loss" }));
 }
 
+// What probes have measured of the whole, each with its meaning.
+function probed() {
+  if (!data.probed.length) return;
+  const several = new Set(data.probed.map(([, where]) => where)).size > 1;
+  section("probed", t("Measured before training"), h("dl", { class: "probed" }, data.probed.map(([name, where, value, meaning]) =>
+    h("div", {}, h("dt", {}, h("code", {}, name), several ? h("span", { class: "quiet path" }, ` ${where}`) : null),
+      h("dd", { class: "probed-value" }, value), h("dd", { class: "quiet" }, meaning)))));
+}
+
 // -- Layers over steps ----------------------------------------------------------------------------
 
 const KEYS = () => [["zero", t("exactly 0")], ["broken", t("NaN or infinite")]];

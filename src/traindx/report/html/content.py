@@ -11,12 +11,14 @@ from traindx.findings import Finding
 from traindx.languages import translate
 from traindx.messages import Message, say
 from traindx.report import story
-from traindx.report.figures.canvas import Page
+from traindx.report.figures import distributions, filters
+from traindx.report.figures.canvas import Page, series
 from traindx.report.figures.depth import OFFERED, depth_figure, frames, models_with
 from traindx.report.figures.evidence import evidence_figures
 from traindx.report.figures.layers import layers_figure, left_out, thinned
 from traindx.report.figures.losses import events_left_out, loss_figure
 from traindx.report.figures.panels import TEMPLATE
+from traindx.report.figures.quantiles import quantiles_figure
 from traindx.report.figures.updates import updates_figure, updates_words
 from traindx.report.html.network import Network
 from traindx.report.html.words import strings
@@ -51,10 +53,14 @@ def content(run: Run, language: str) -> dict[str, Json]:
         "unchecked": _unchecked(canvas),
         "notes": [words(note) for note in story.notes(run)],
         "template": TEMPLATE,
+        "preflight": run.is_preflight,
+        "probed": [*_probed(canvas)],
         "timeline": _timeline(canvas),
         "heatmaps": [*_heatmaps(canvas)],
         "depths": [*_depths(canvas)],
         "updates": _updates(canvas),
+        "first_layers": [*_first_layers(canvas)],
+        "distributions": [*_distributions(canvas)],
         "models": network.models(),
         "layers": network.layers(),
         "details": [[*pair] for pair in _details(canvas)],
@@ -158,11 +164,30 @@ def _timeline_words(canvas: Page) -> Iterator[Message]:
         yield events
 
 
+_FEW_PLACES = 4
+"""Places up to which what was probed is told in a table; more are told layer by layer."""
+
+
+def _probed(canvas: Page) -> Iterator[Json]:
+    """What was measured before training of a few places: quantity, place, value, meaning."""
+    for name in canvas.quantities if canvas.run.is_preflight else ():
+        table = canvas.table(name)
+        if table is None or name in _AT_SITES or len(table.sites) > _FEW_PLACES:
+            continue
+        for site in table.sites:
+            row = series(canvas, name, site)
+            if row is not None:
+                value = canvas.words(story.number(float(row[1][-1])))
+                yield [name, plain(str(site)), value, canvas.words(table.quantity.meaning)]
+
+
 _AT_SITES = ("loss", "lr", "logged", "step.seconds", "backwards")
 """What belongs to the run as a whole, and makes no row of layers."""
 
 
 def _heatmaps(canvas: Page) -> Iterator[Json]:
+    if canvas.run.is_preflight:
+        return  # there is one step
     offered = [name for name in canvas.quantities if name not in _AT_SITES]
     first = [name for name in ("grad.rms", "output.rms", "update.ratio") if name in offered]
     for name in dict.fromkeys([*first, *offered]):
@@ -199,6 +224,40 @@ def _updates(canvas: Page) -> Json:
     return {"title": "", "caption": _said(canvas, iter(updates_words(canvas))), "figure": figure}
 
 
+# -- pictures ------------------------------------------------------------------------------------
+
+
+def _first_layers(canvas: Page) -> Iterator[Json]:
+    for layer in filters.first_layers(canvas.run):
+        yield {
+            "title": canvas.words(where(canvas.run, layer.site)),
+            "caption": canvas.words(story.at_step(layer.step)),
+            "label": _said(canvas, filters.shown_words(layer)),
+            "guide": [
+                _said(canvas, filters.shown_words(layer)),
+                *map(canvas.words, filters.reading_words(layer)),
+            ],
+            "figure": filters.filters_figure(canvas, layer),
+        }
+
+
+def _distributions(canvas: Page) -> Iterator[Json]:
+    for own in distributions.distributed(canvas.run):
+        yield {
+            "model": plain(own[0].model.name),
+            "left_out": [canvas.words(text) for text in distributions.left_out(canvas.run, own[0])],
+            "kinds": [
+                {
+                    "title": canvas.words(distributions.title(one.kind)),
+                    "reading": canvas.words(distributions.reading_words(one.kind)),
+                    "quantiles": quantiles_figure(canvas, one),
+                    "histograms": distributions.histograms_figure(canvas, one),
+                }
+                for one in own
+            ],
+        }
+
+
 # -- the run -------------------------------------------------------------------------------------
 
 
@@ -232,3 +291,7 @@ def _losses(canvas: Page) -> Iterator[tuple[str, str]]:
     for loss in canvas.run.losses.values():
         name = (loss.loss or loss.operation).removesuffix("0").removesuffix("Backward")
         yield canvas.words(say("loss of {models}", models=plain(loss.models))), plain(name)
+    for only in canvas.run.series("loss"):
+        if len(only) == 1 and not canvas.run.is_preflight:  # it has no curve
+            when, value = story.at_step(int(only.step)), story.number(only.last)
+            yield canvas.words(say("loss, {when}", when=when)), canvas.words(value)

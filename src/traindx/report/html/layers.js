@@ -76,7 +76,7 @@ function layerRow(layer, i) {
     h("td", { class: "number params" }, layer.params ? layer.params.toLocaleString("en") : "–"),
     measure(t("output RMS"), layer.output),
     measure(t("gradient RMS"), layer.grad),
-    measure(t("update ratio"), layer.ratio));
+    data.preflight ? null : measure(t("update ratio"), layer.ratio));
   made.addEventListener("click", (event) => {
     if (!event.target.closest("button") && !getSelection().toString()) openLayer(i, false);
   });
@@ -136,7 +136,7 @@ function layers() {
   filter.addEventListener("input", refilter);
   const columns = [["#", "number place"], [t("health"), "health"], [t("layer"), "layer"], [t("class"), "kind"],
     [t("parameters"), "number params"], [t("output RMS"), "number measure"], [t("gradient RMS"), "number measure"],
-    [t("update ratio"), "number measure"]];
+    ...(data.preflight ? [] : [[t("update ratio"), "number measure"]])];
   const head = h("tr", {}, columns.map(([name, kind]) => h("th", { scope: "col", class: kind }, name)));
   const groups = data.models.map((model, m) => {
     const own = data.layers.map((layer, i) => [layer, i]).filter(([layer]) => layer.model === m);
@@ -148,7 +148,9 @@ function layers() {
   const compiled = data.models.filter((model) => model.compiled)
     .map((model) => t("{model} is compiled: its activations cannot be measured.", { model: model.name }));
   section("layers", t("Layers"),
-    h("p", { class: "quiet about" }, t("In network order. The last value measured, with its course on a logarithmic scale; gradient and update are those of the layer's largest parameter."), " ", compiled.join(" ")),
+    h("p", { class: "quiet about" }, data.preflight
+      ? t("In network order, before training. The gradient is that at the layer's output, of a random direction at the network's.")
+      : t("In network order. The last value measured, with its course on a logarithmic scale; gradient and update are those of the layer's largest parameter."), " ", compiled.join(" ")),
     h("div", { class: "chooser" }, h("label", { for: "filter" }, t("Filter")), filter, h("output", { id: "shown", class: "quiet", for: "filter" })),
     h("p", { id: "selected", class: "selected", role: "status", hidden: "" }),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("Layers") },
@@ -198,6 +200,7 @@ function layerFigures(layer) {
     layer.exponents.length ? h("p", { class: "quiet small" },
       t("Share of the non-zero elements of a sample in each power of two. Dashed: the limits of float16; below 2^-24 it is zero. bfloat16 and float32 reach down to 2^-126, off this scale.")) : null,
     ...layer.exponents.map((entry) => figure(entry)),
+    layer.probed.length ? pairs("details", layer.probed) : null,
     layer.rest ? figure({ title: t("Ranges and fractions"), caption: "", ...layer.rest }) : null,
   ].filter(Boolean);
   return figures.length ? figures : [h("p", { class: "quiet" }, t("Nothing was measured of this layer."))];

@@ -15,7 +15,7 @@ from traindx.report import story
 from traindx.report.figures import exponents, norm
 from traindx.report.figures.canvas import Figure, Page, series
 from traindx.report.figures.site import GAP, MAIN, REST, layer_sites, site_figure
-from traindx.report.layers import Layer, layers
+from traindx.report.layers import Layer, layers, signals
 from traindx.report.untrusted import plain
 
 _CHANNEL_NUMBERS = 350_000
@@ -78,6 +78,7 @@ class Network:
     def _layer(self, model: int, layer: Layer) -> Json:
         sites = layer_sites(layer)
         main = layer.main_param
+        output, gradient = signals(self.canvas.run, layer)
         return {
             "model": model,
             "fqn": plain(layer.site.fqn) or plain(layer.site.model),
@@ -86,13 +87,14 @@ class Network:
             "params": layer.num_params,
             "health": self._health(sites),
             "codes": [*dict.fromkeys(code for s in sites for code in self._codes.get(s, ()))],
-            "output": self._spark("output.rms", layer.site),
-            "grad": self._spark("grad.rms", main),
+            "output": self._spark(*output),
+            "grad": self._spark(*gradient),
             "ratio": self._spark("update.ratio", main),
             "main": self._stacked(site_figure(self.canvas, sites, MAIN, gap=self._gap)),
             "rest": self._stacked(site_figure(self.canvas, sites, REST)),
             "exponents": [*self._exponents(sites)],
             "norm": self._norm(layer.site),
+            "probed": [*self._probed(sites)] if self.canvas.run.is_preflight else [],
         }
 
     def _health(self, sites: list[Site]) -> str:
@@ -110,6 +112,16 @@ class Network:
             return None
         last = self.canvas.words(story.number(float(row[1][-1])))
         return [last, self.canvas.place(row[1]), bool(np.isfinite(row[1]).all())]
+
+    def _probed(self, sites: list[Site]) -> Iterator[Json]:
+        """What probes have measured of a layer and its parameters, in words."""
+        for quantity in self.canvas.quantities:
+            for site in sites:
+                row = series(self.canvas, quantity, site)
+                if row is not None:
+                    own = site.fqn.removeprefix(f"{sites[0].fqn}.") if site != sites[0] else ""
+                    value = self.canvas.words(story.number(float(row[1][-1])))
+                    yield [plain(f"{own} {quantity}".strip()), value]
 
     def _exponents(self, sites: list[Site]) -> Iterator[Json]:
         for quantity in exponents.QUANTITIES:

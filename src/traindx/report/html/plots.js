@@ -119,7 +119,9 @@ function forPhone(traces, layout, width) {
 
 function show(plot, figure) {
   let { data: traces, layout } = resolved(figure);
-  if (plot.clientWidth < NARROW) [traces, layout] = forPhone(traces, layout, plot.clientWidth);
+  const { narrow, aspect } = layout.meta ?? {}; // Made for any width; as high as its width times this.
+  if (aspect) layout = { ...layout, height: aspect * plot.clientWidth };
+  if (plot.clientWidth < NARROW && !narrow) [traces, layout] = forPhone(traces, layout, plot.clientWidth);
   const font = { family: getComputedStyle(document.body).fontFamily, size: 12 };
   const complete = { ...layout, template: data.template, font, width: plot.clientWidth };
   Plotly.newPlot(plot, traces, complete, { displayModeBar: false, responsive: false });
@@ -129,9 +131,11 @@ function figure(entry, attributes) {
   const { title, caption } = entry;
   const about = title || caption ? h("figcaption", {}, title ? h("b", {}, title) : null,
     title && caption ? " · " : "", caption ?? "") : null;
-  const label = [title, caption].filter(Boolean).join(". ") || t("Plot");
+  const label = entry.label || [title, caption].filter(Boolean).join(". ") || t("Plot");
+  const aspect = entry.figure.layout?.meta?.aspect;
+  const own = aspect ? { style: `aspect-ratio: ${1 / aspect}` } : {};
   return h("figure", {}, about,
-    plotted(entry.height ?? entry.figure.layout.height, label, (plot) => show(plot, entry.figure), attributes));
+    plotted(entry.height ?? entry.figure.layout.height, label, (plot) => show(plot, entry.figure), { ...own, ...attributes }));
 }
 
 // A figure at one of several steps, chosen with a slider. Its first traces may stay as they are.

@@ -15,6 +15,7 @@ SCRIPTS = (
     "findings.js",
     "layers.js",
     "charts.js",
+    "pictures.js",
     "page.js",
 )
 """The page's scripts in the order they run."""
