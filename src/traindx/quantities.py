@@ -10,6 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from traindx.messages import say
+from traindx.normalized import NORMALIZED
+from traindx.optimized import OPTIMIZED
+from traindx.pictured import PICTURED
 from traindx.probed import PROBED
 from traindx.records import Point, TensorStats
 
@@ -63,8 +66,11 @@ _STATISTICS: dict[str, tuple[str, Callable[[TensorStats], float]]] = {
     "std": (say("Standard deviation (biased)"), _std),
     "rms": (say("Root mean square"), _rms),
     "l2": (say("Euclidean norm"), _l2),
-    "min": (say("Least element"), lambda stats: stats.min),
-    "max": (say("Greatest element"), lambda stats: stats.max),
+    "min": (say("Least element, among stretches where there are many,"), lambda stats: stats.min),
+    "max": (
+        say("Greatest element, among stretches where there are many,"),
+        lambda stats: stats.max,
+    ),
     "zero_fraction": (
         say("Fraction of exact zeros in a sample, taken of inputs and outputs"),
         _zero_fraction,
@@ -96,7 +102,7 @@ _SCALARS = (
     Quantity(
         "param.rms",
         say("as the parameter's"),
-        say("RMS of the parameter before the step, over a sample of about 4,096 entries."),
+        say("RMS of the parameter before the step, over a sample of a few thousand entries."),
     ),
     Quantity(
         "update.ratio",
@@ -123,47 +129,16 @@ _SCALARS = (
     Quantity(
         "mode.training", say("0 or 1"), say("The model's `training` flag in its training forward.")
     ),
-    Quantity(
-        "norm.training", say("0 or 1"), say("A normalization's `training` flag in that forward.")
-    ),
-    Quantity("norm.updates", "1", say("Updates of the running statistics in the step.")),
-    Quantity("norm.tracked", "1", say("`num_batches_tracked` after the step.")),
-    Quantity(
-        "norm.initial_weight",
-        "1",
-        say(
-            "Weight that the initial running statistics still have, (1 - momentum)^tracked; 0 for "
-            "statistics that were loaded without their counter."
-        ),
-    ),
-    Quantity(
-        "norm.running_gap",
-        say("standard deviations"),
-        say(
-            "RMS over channels of how far the normalized batch would move if the running "
-            "statistics replaced the batch's own: sqrt(b^2 + (a - 1)^2), a = sqrt((var_b + "
-            "eps)/(var_r + eps)), b = (mean_b - mean_r)/sqrt(var_r + eps). With several training "
-            "passes in the step (`norm.updates` > 1) the batch's statistics are their weighted "
-            "mean over these passes."
-        ),
-    ),
-    Quantity(
-        "norm.variance_noise",
-        "1",
-        say(
-            "RMS over channels of (var_b - var_r)/(var_r + eps): how far the variance of the "
-            "batch lies from the running one as it was before the step. NaN where rounding would "
-            "dominate, and without an update."
-        ),
-    ),
+    *(Quantity(f"norm.{name}", unit, meaning) for name, unit, meaning in NORMALIZED),
     Quantity(
         "output.batch_share",
         "1",
         say(
             "Variance across the samples of a batch over the mean square, both averaged over up "
             "to 128 samples and about 32 entries of each: 0 where every sample gives the same "
-            "output, NaN where all of it is 0. Taken in the first four measured steps and every "
-            "fourth after them, of outputs whose first axis is known to be the batch."
+            "output, NaN where all of it is 0. Taken in the first four measured steps, later in "
+            "every fourth and at least 16 steps apart, of outputs whose first axis is known to be "
+            "the batch."
         ),
     ),
     Quantity(
@@ -191,7 +166,7 @@ _SCALARS = (
             say(
                 "{what} Of up to 16 queries in up to 16 heads of 2 samples, computed again from "
                 "what autograd keeps of every attention with a graph; at the innermost module that "
-                "it was called in.",
+                "it was called in. After the first four measured steps at least 8 steps apart.",
                 what=what,
             ),
         )
@@ -219,14 +194,6 @@ _SCALARS = (
         )
     ),
     Quantity("logged", say("as the user's"), say("What the script passed to `traindx.log`.")),
-    Quantity(
-        "norm.running_change",
-        "1",
-        say(
-            "RMS over channels of the change of running_mean in the step, over the running "
-            "standard deviation sqrt(running_var + eps)."
-        ),
-    ),
 )
 
 EXPONENTS = range(-40, 17)
@@ -274,6 +241,11 @@ _VECTORS = (
             ("var", say("as the tensor's, squared"), say("Variance (unbiased)")),
         )
     ),
+)
+
+_OPTIMIZED = tuple(Quantity(*each) for each in OPTIMIZED)
+_PICTURED = tuple(
+    Quantity(name, unit, meaning, entries=entries) for name, unit, meaning, entries in PICTURED
 )
 
 _PROBED = (
@@ -370,7 +342,9 @@ QUANTITIES: dict[str, Quantity] = {
             for name, (words, derive) in _STATISTICS.items()
         ),
         *_SCALARS,
+        *_OPTIMIZED,
         *_VECTORS,
+        *_PICTURED,
         *_PROBED,
     )
 }

@@ -8,7 +8,8 @@ this line.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple, Protocol
@@ -59,10 +60,11 @@ class TensorStats:
         count: Elements.
         mean: Mean of the elements; NaN if one is not finite.
         m2: Sum of squared deviations from the mean.
-        min: Least element.
-        max: Greatest element.
+        min: Least element, of those looked at.
+        max: Greatest element, of those looked at.
         nonfinite: NaN and infinite elements; at least 1 if any, exact on the CPU.
-        sampled: Elements looked at one by one for `zeros`.
+        sampled: Elements looked at one by one for `zeros`; of a large tensor on the CPU more than
+            8,192, and for `min` and `max`, too.
         zeros: Elements of the sample that are exactly 0.
     """
 
@@ -148,7 +150,22 @@ class EventKind(str, Enum):
     MEASURED = "measured"
     """A measured step is complete: everything of it has been written."""
     EVALUATION = "evaluation"
-    """Forward passes without gradient; detail: forwards, training (the model's mode flag)."""
+    """Forward passes without gradient; detail: forwards, training (the model's mode flag).
+
+    Besides, where there are any: dropping (modules that dropped values at random), batch_norms
+    (layers that normalized by the batch though they have running statistics), first (of both, by
+    fqn), drawing (passes that drew random numbers), written (running statistics that were written).
+    """
+    COPY = "copy"
+    """A model with the parameters of a trained one was evaluated; site: the copy, by its name.
+
+    detail: of (the trained model), parameters (to be trained), equal (of them), differing (the
+    first that are not), distance (median over those of the norm of the difference over the norm);
+    replica (whether the model is evaluated itself, and this one is trained beside it);
+    settings (numbers of its modules that are others, as `norm.eps: 1e-05, 1e-06`), if there are;
+    norms, gap (greatest distance of running statistics, as `norm.running_gap`), norm (where),
+    counted (batches that the copy's counter says), if both have running statistics.
+    """
     AMP_SKIPPED = "amp-skipped"
     """A GradScaler skipped the optimizer's step."""
     CADENCE = "cadence"
@@ -196,7 +213,59 @@ class Description:
     facts: Facts
 
 
-Item = Record | Scalar | Vector | Event | Description
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """The records and scalars of a measured step as plain numbers, a tenth of what objects cost.
+
+    Where it was measured stands in tuples that the bundles of several steps share.
+
+    Attributes:
+        step: The step.
+        places: Of each record, m of them.
+        counts: [4 m]: count, nonfinite, sampled and zeros of each.
+        moments: [4 m]: mean, m2, min and max of each.
+        names: Quantity and site of each scalar, n of them.
+        values: [n]
+    """
+
+    step: int
+    places: tuple[tuple[Point, Site], ...]
+    counts: array[int]
+    moments: array[float]
+    names: tuple[tuple[str, Site], ...]
+    values: array[float]
+
+    def __len__(self) -> int:
+        return len(self.places) + len(self.names)
+
+    def rows(self) -> Iterator[tuple[Point, Site, tuple[float, ...]]]:
+        """Each record: its place, and its statistics in the order of `TensorStats`."""
+        counts, moments = self.counts, self.moments
+        for i, (point, site) in enumerate(self.places):
+            at = 4 * i
+            row = (counts[at], *moments[at : at + 4], *counts[at + 1 : at + 4])
+            yield point, site, row
+
+    def items(self) -> Iterator[Record | Scalar]:
+        """One by one."""
+        for point, site, (count, mean, m2, least, greatest, *rest) in self.rows():
+            others = map(int, rest)
+            stats = TensorStats(int(count), mean, m2, least, greatest, *others)
+            yield Record(self.step, site, point, stats)
+        for (quantity, site), value in zip(self.names, self.values, strict=True):
+            yield Scalar(self.step, quantity, value, site)
+
+
+Item = Record | Scalar | Vector | Bundle | Event | Description
+
+
+def one_by_one(items: Iterable[Item]) -> Iterator[Item]:
+    """Items without bundles."""
+    for item in items:
+        if isinstance(item, Bundle):
+            yield from item.items()
+        else:
+            yield item
 
 
 class Sink(Protocol):

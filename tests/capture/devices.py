@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.library import Library
 
-from traindx.capture import transfer
+from traindx.capture import modes, transfer
 from traindx.capture.transfer import Copy, Numbers
 
 _TORCH = str(Path(torch.__file__).parent)
@@ -73,8 +73,9 @@ class _PretendedCopy:
 
 # These call what they have replaced, and so stand between a program and torch.
 _BETWEEN = ("taps.py",)
-# The first belongs to the guard; the second copies from pinned memory, for which nothing waits.
-_ALLOWED = {PretendedHost.fetch.__code__, transfer.to_device.__code__}
+# The first belongs to the guard; the second copies from pinned memory, for which nothing waits; the
+# third compares states of generators, which lie on the host always.
+_ALLOWED = {PretendedHost.fetch.__code__, transfer.to_device.__code__, modes.differ.__code__}
 _READS = ("tolist", "numpy", "cpu", "__array__", "item")
 
 

@@ -120,3 +120,96 @@ def test_outputs_of_an_evaluation_with_gradients_are_not_kept_alive():
         net = mlp()
         last = [weakref.ref(net(batch()[0])) for _ in range(4)]
         assert sum(ref() is not None for ref in last) <= 1
+
+
+class Own(torch.nn.Module):
+    """A normalization of one's own that writes its statistics whatever its mode, if it writes."""
+
+    def __init__(self, *, by_batch: bool) -> None:
+        super().__init__()
+        self.by_batch = by_batch
+        self.register_buffer("running_mean", torch.zeros(8))
+        self.register_buffer("running_var", torch.ones(8))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        mean, var = self.get_buffer("running_mean"), self.get_buffer("running_var")
+        return F.batch_norm(x, mean, var, training=self.by_batch)
+
+
+def details(*layers: torch.nn.Module, training: bool, part: str = "") -> list[dict[str, object]]:
+    """What is told of an evaluation of a model with these layers, one of them in train mode."""
+    with watched() as recording:
+        net = mlp()
+        net.insert(1, torch.nn.Sequential(*layers))
+        train(net, steps=2)
+        net.train(training)
+        if part:
+            net.get_submodule(part).train()
+        with torch.no_grad():
+            net(batch()[0])
+            net(batch()[0])
+    return recording.events(EventKind.EVALUATION)
+
+
+def test_dropout_and_batchnorm_that_act_as_in_training_are_counted():
+    layers = (torch.nn.Dropout(0.5), torch.nn.BatchNorm1d(8), torch.nn.Dropout(0.0))
+    (seen,) = details(*layers, training=True)
+    assert seen == {
+        "forwards": 2,
+        "training": True,
+        "dropping": 1,
+        "batch_norms": 1,
+        "first": "1.0",
+        "drawing": 2,
+    }
+    (seen,) = details(*layers, training=False)
+    assert seen == {"forwards": 2, "training": False}
+    (seen,) = details(*layers, training=False, part="1.1")
+    assert (seen["training"], seen["batch_norms"], seen["first"]) == (False, 1, "1.1")
+    assert "dropping" not in seen
+
+
+def test_batchnorm_without_statistics_has_no_mode_to_forget():
+    norm = torch.nn.BatchNorm1d(8, track_running_stats=False)
+    assert details(norm, training=True) == [{"forwards": 2, "training": True}]
+
+
+def test_random_numbers_that_a_function_draws_are_seen():
+    class Dropping(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return F.dropout(x, 0.5)
+
+    (seen,) = details(Dropping(), training=False)
+    assert (seen["training"], seen["drawing"]) == (False, 2)
+
+
+def test_statistics_written_in_eval_mode_are_named():
+    (seen,) = details(Own(by_batch=True), training=False)
+    assert seen["written"] == ["1.0.running_mean", "1.0.running_var"]
+    (seen,) = details(Own(by_batch=False), training=False)
+    assert "written" not in seen
+
+
+def test_passes_that_were_set_in_two_ways_are_told_apart():
+    with watched() as recording:
+        net = mlp()
+        net.insert(1, torch.nn.Dropout(0.5))
+        train(net, steps=2)
+        net.eval()
+        with torch.no_grad():
+            net(batch()[0])
+            net[1].train()
+            net(batch()[0])
+    first, second = recording.events(EventKind.EVALUATION)
+    assert "dropping" not in first
+    assert second["dropping"] == 1
+
+
+def test_a_pass_that_fails_is_counted_and_leaves_nothing_behind():
+    with watched() as recording:
+        net = mlp()
+        train(net, steps=2)
+        with torch.no_grad(), pytest.raises(RuntimeError):
+            net(torch.zeros(2, 3))
+        train(net, steps=1)
+    assert passes(recording) == [(2, 1, True)]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
+from typing import cast
 
 import pytest
 import torch
@@ -13,7 +15,7 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.flop_counter import FlopCounterMode
 
 from tests.capture.watched import Recording, batch, mlp, train, watched
-from traindx.capture.quiet import Quiet
+from traindx.capture.quiet import Quiet, Timed
 from traindx.records import EventKind, Scalar
 
 
@@ -260,3 +262,22 @@ def test_a_model_called_in_another_thread_does_not_take_the_short_way():
         train(net, steps=6, optimizer=optimizer)
     assert any("another thread" in str(note["text"]) for note in recording.events(EventKind.NOTE))
     assert len(recording.values("loss")) == 12
+
+
+def test_what_listening_takes_is_its_own_work_and_not_what_it_waits_for():
+    class Waiting:
+        """Whose moments wait, as for a thread that holds the interpreter."""
+
+        def forward_starts(self, module: nn.Module) -> bool:
+            time.sleep(0.05)
+            return True
+
+        def step_ended(self, optimizer: torch.optim.Optimizer) -> bool:
+            return sum(range(100_000)) > 0
+
+    timed = Timed(cast(Quiet, Waiting()), lambda: None)
+    net = mlp()
+    timed.forward_starts(net)
+    timed.step_ended(torch.optim.SGD(net.parameters()))
+    assert timed.typical is not None
+    assert 1e-4 < timed.typical < 0.05

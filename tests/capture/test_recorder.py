@@ -10,7 +10,7 @@ from traindx.capture.models import TrackedModel
 from traindx.capture.recorder import Recorder
 from traindx.capture.transfer import Portion, TorchHost
 from traindx.quantities import EXPONENTS
-from traindx.records import Item, Point, Record, Scalar, Site, Vector
+from traindx.records import Item, Point, Record, Scalar, Site, Vector, one_by_one
 
 
 def model(name: str = "net", *, confirmed: bool = True) -> TrackedModel:
@@ -21,7 +21,7 @@ def model(name: str = "net", *, confirmed: bool = True) -> TrackedModel:
 
 def items_of(recorder: Recorder) -> list[Item]:
     """What a step has collected, on the host."""
-    return Portion([recorder.unread()], TorchHost()).items()
+    return [*one_by_one(Portion([recorder.unread()], TorchHost()).items())]
 
 
 def test_vectors_are_wanted_about_twice_in_every_doubling():

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from traindx.capture.capture import Capture
 from traindx.facts import ModelFacts, ModuleFacts
-from traindx.records import EventKind, Item, Point, TensorStats
+from traindx.records import EventKind, Item, Point, TensorStats, one_by_one
 from traindx.run import Run, Series
 
 
@@ -30,7 +30,7 @@ class Recording:
         self.warnings: list[str] = []
 
     def write(self, items: Sequence[Item]) -> None:
-        self.items.extend(items)
+        self.items.extend(one_by_one(items))
 
     def close(self) -> None:
         pass

@@ -81,6 +81,7 @@ class Capture(Measuring):
         for optimizer in optimizers:
             self.given.add_optimizer(optimizer)
             self._optimizers.of(optimizer)
+            self._made.add(optimizer, self._rounds.step)
 
     @guarded
     @apart
@@ -91,7 +92,8 @@ class Capture(Measuring):
         self._losses.reader.release()
         self._evaluations.ends()
         taken = self._take(self._rounds.step)
-        self._journal.write([*taken, *self._evaluations.events(self._rounds.step)])
+        seen = self._first_weights.parts(self._rounds.step)
+        self._journal.write([*taken, *self._evaluations.events(self._rounds.step), *seen])
 
     @guarded
     def compiling(self) -> None:
@@ -133,6 +135,8 @@ class Capture(Measuring):
             self._trap.forward_starts(model, module, args, kwargs)
         else:
             self._evaluations.without_gradient(model)
+            self._copies.evaluated(model, self._models.confirmed(), self._rounds.step)
+            self._copies.has_replicas(model, self._models, self._rounds.step)
             self._opened.forward_without_gradient()
 
     def _training_forward(self, model: TrackedModel, inputs: tuple[object, ...]) -> None:
@@ -147,6 +151,7 @@ class Capture(Measuring):
                 self._opened.forward_starts(model)
             batch = first_tensor(inputs)
             model.batch_size = None if batch is None else _length(batch)
+            model.sample = _of_a_sample(batch)
             self._tell(Collector.forward_starts, model, inputs)
             self._observe(model)
 
@@ -154,6 +159,7 @@ class Capture(Measuring):
     def forward_ended(self, module: nn.Module, output: object) -> None:
         """The outermost module of a forward pass has returned."""
         self._trap.forward_ended(module, output)
+        self._evaluations.forward_ended()
         self._opened.forward_ended()
 
     @in_training
@@ -161,6 +167,7 @@ class Capture(Measuring):
         """The outermost module of a forward pass has raised."""
         self._opened.close()
         self._refer_to_no_tensor()
+        self._evaluations.forward_failed()
         self._trap.forward_failed()
 
     def _observe(self, model: TrackedModel, *, again: bool = False) -> None:
@@ -257,6 +264,7 @@ class Capture(Measuring):
         """A GradScaler has multiplied a loss."""
         if not self.is_capturing():
             self._losses.tape.scaled_by(scaled, scaler)
+            self._clipping.loss_scaled(scaler, self._rounds.step)
 
     def _found(self, site: Site, detail: dict[str, Json]) -> None:
         """The trap has found where the first number that is not finite was born, or has not."""
@@ -333,6 +341,7 @@ class Capture(Measuring):
     def scaler_step_starts(self, optimizer: Optimizer) -> None:
         """A GradScaler decides whether to step."""
         self._scaler_stepped = False
+        self._clipping.scaler_steps()
         self._quiet.leave()
 
     @in_training
@@ -353,6 +362,11 @@ def _named(names: Names) -> Places:
         for fqn, param in model.parameters()
         if (model, fqn) in names
     ]
+
+
+def _of_a_sample(tensor: Tensor | None) -> tuple[int, ...]:
+    """Its other extents; empty if there are none, or they differ."""
+    return () if tensor is None or tensor.is_nested else tuple(tensor.shape[1:])
 
 
 def _length(tensor: Tensor) -> int | None:

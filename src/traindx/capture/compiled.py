@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from traindx.capture.models import TrackedModel, unwrapped
+from traindx.capture.modes import differ, random_states
 from traindx.capture.taps import Observer, Taps
 from traindx.messages import Message, say
 
@@ -88,7 +89,7 @@ class CompiledActivations:
         self._proven = self._proven or self._clean
         self._clean, self._forward = False, None
         if not self._proven:
-            self._round = _random_states()
+            self._round = random_states()
         else:
             self._open()
             self._close_if_drawing(models)
@@ -96,7 +97,7 @@ class CompiledActivations:
     def forward_starts(self, model: TrackedModel) -> None:
         """The outermost module of a training forward is called, where torch.compile is used."""
         self._close_if_drawing([model])  # its modes may have changed since
-        self._forward = _random_states() if self.wanted else None
+        self._forward = random_states() if self.wanted else None
 
     def forward_without_gradient(self) -> None:
         """The outermost module is called for an evaluation: as compiled as ever."""
@@ -109,7 +110,7 @@ class CompiledActivations:
         if self._paused:
             self._open()
         elif self._forward is not None:
-            drawn = _differ(self._forward, _random_states())
+            drawn = differ(self._forward, random_states())
             self._forward = self._round = None
             self._clean = True
             if drawn:
@@ -118,7 +119,7 @@ class CompiledActivations:
     def backward_starts(self) -> None:
         """A loss is about to be differentiated."""
         if self._round is not None:  # no module was seen: a function is compiled, or all in place
-            drawn = _differ(self._round, _random_states())
+            drawn = differ(self._round, random_states())
             self._round = None
             self._clean = self._clean or not drawn
             self._tries += drawn
@@ -182,18 +183,6 @@ class CompiledActivations:
 def _stance() -> Any:
     """What torch.compile is to do at present."""
     return sys.modules["torch._dynamo.eval_frame"]._stance
-
-
-def _random_states() -> list[Tensor]:
-    """The states of torch's generators; those of devices lie on the host, too."""
-    states = [torch.get_rng_state()]
-    if torch.cuda.is_initialized():
-        states += [generator.get_state() for generator in torch.cuda.default_generators]
-    return states
-
-
-def _differ(before: list[Tensor], after: list[Tensor]) -> bool:
-    return len(before) != len(after) or not all(map(torch.equal, before, after))
 
 
 def _drawing(models: Iterable[TrackedModel]) -> Message | None:

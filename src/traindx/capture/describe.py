@@ -40,6 +40,9 @@ def _module(model: TrackedModel, fqn: str, module: nn.Module) -> ModuleFacts:
     }
     if "momentum" in vars(module):
         options["momentum"] = _plain(vars(module)["momentum"])  # None means a cumulative average
+    statistics = vars(module).get("_buffers", {}).get("running_mean")
+    if isinstance(statistics, Tensor) and statistics.element_size() < 4:
+        options["running_dtype"] = str(statistics.dtype).removeprefix("torch.")
     return ModuleFacts(
         fqn, type(module).__name__, model.order.get(fqn), model.calls.get(fqn, 0), options
     )

@@ -1,22 +1,56 @@
-"""Forward passes that train nothing: counted, and their mode noted; never measured."""
+"""Forward passes that train nothing: counted, and how the model was set; never measured."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
+from torch import Tensor
+
 from traindx.capture.models import TrackedModel
+from traindx.capture.modes import Marks, Mode, Modes, differ, random_states
+from traindx.facts import Json
 from traindx.records import Event, EventKind, Site
+
+_Key = tuple[TrackedModel, bool, Mode]
+
+
+@dataclass(slots=True)
+class _Passes:
+    """Passes of a model that was set in one way.
+
+    Attributes:
+        forwards: How many.
+        drawing: Of how many torch's random states were others afterwards.
+        written: Running statistics that were written in them, by fqn.
+    """
+
+    forwards: int = 0
+    drawing: int = 0
+    written: dict[str, None] = field(default_factory=dict[str, None])
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """A pass going on: what it is counted as, and how things stood before it."""
+
+    key: _Key
+    states: list[Tensor]
+    statistics: dict[str, Marks]
 
 
 class Evaluations:
     """Evaluation passes since they were last reported."""
 
     def __init__(self) -> None:
-        self._counts: dict[tuple[TrackedModel, bool], int] = {}
+        self._modes = Modes()
+        self._passes: dict[_Key, _Passes] = {}
         self._eval_mode: dict[TrackedModel, int] = {}
+        self._going_on: _Pass | None = None
 
     @property
     def pending(self) -> bool:
         """Whether there is something to report."""
-        return bool(self._counts)
+        return bool(self._passes)
 
     @property
     def undecided(self) -> bool:
@@ -24,8 +58,24 @@ class Evaluations:
         return bool(self._eval_mode)
 
     def without_gradient(self, model: TrackedModel) -> None:
-        """A model was called with gradients disabled."""
-        self._count(model, model.training, 1)
+        """A model is called with gradients disabled."""
+        key = (model, model.training, self._modes.of(model))
+        self._count(key, 1)
+        self._going_on = _Pass(key, random_states(), self._modes.statistics(model))
+
+    def forward_ended(self) -> None:
+        """The outermost module has returned: see what the pass has left behind."""
+        going_on, self._going_on = self._going_on, None
+        passes = self._passes.get(going_on.key) if going_on else None
+        if going_on is None or passes is None:
+            return
+        passes.drawing += differ(going_on.states, random_states())
+        before, now = going_on.statistics, self._modes.statistics(going_on.key[0])
+        passes.written.update({fqn: None for fqn in now if before.get(fqn) != now[fqn]})
+
+    def forward_failed(self) -> None:
+        """The outermost module has raised."""
+        self._going_on = None
 
     def with_gradient(self, model: TrackedModel) -> bool:
         """A model was called with gradients enabled.
@@ -42,30 +92,38 @@ class Evaluations:
         if not self._eval_mode:
             return
         for model, count in self._eval_mode.items():
-            self._count(model, False, count - (not model.training))
+            self._count((model, False, Mode()), count - (not model.training))
         self._eval_mode = {}
 
     def ends(self) -> None:
         """No backward will follow: all that is left were evaluations."""
         for model, count in self._eval_mode.items():
-            self._count(model, False, count)
+            self._count((model, False, Mode()), count)
         self._eval_mode = {}
 
-    def _count(self, model: TrackedModel, training: bool, forwards: int) -> None:
+    def _count(self, key: _Key, forwards: int) -> None:
         if forwards > 0:
-            key = (model, training)
-            self._counts[key] = self._counts.get(key, 0) + forwards
+            self._passes.setdefault(key, _Passes()).forwards += forwards
 
     def events(self, step: int) -> list[Event]:
         """An event for each model and mode; those of models not yet known to train are kept."""
-        known = {key: count for key, count in self._counts.items() if key[0].confirmed}
-        self._counts = {key: n for key, n in self._counts.items() if key not in known}
+        known = {key: passes for key, passes in self._passes.items() if key[0].confirmed}
+        self._passes = {key: passes for key, passes in self._passes.items() if key not in known}
         return [
-            Event(
-                step,
-                EventKind.EVALUATION,
-                Site(model.name),
-                {"forwards": forwards, "training": training},
-            )
-            for (model, training), forwards in known.items()
+            Event(step, EventKind.EVALUATION, Site(key[0].name), _detail(key, passes))
+            for key, passes in known.items()
         ]
+
+
+def _detail(key: _Key, passes: _Passes) -> dict[str, Json]:
+    """What an event tells; what is 0 or empty is left out."""
+    _, training, mode = key
+    more: dict[str, Json] = {
+        "dropping": mode.dropping,
+        "batch_norms": mode.batch_norms,
+        "first": mode.first,
+        "drawing": passes.drawing,
+        "written": [*passes.written],
+    }
+    told = {name: value for name, value in more.items() if value}
+    return {"forwards": passes.forwards, "training": training, **told}

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from torch import Tensor
+from torch.optim.optimizer import Optimizer
 
 from traindx.capture.cadence import Cadence
+from traindx.capture.clipping import Clipping
 from traindx.capture.collectors import Collector
 from traindx.capture.collectors.catalog import collectors
 from traindx.capture.compiled import CompiledActivations
+from traindx.capture.copies import Copies
 from traindx.capture.evaluations import Evaluations
-from traindx.capture.guard import guarded
+from traindx.capture.first_weights import FirstWeights
+from traindx.capture.guard import apart, guarded
 from traindx.capture.inventory import Inventory
 from traindx.capture.listening import Listening
 from traindx.capture.losses import Losses
+from traindx.capture.made import MadeOptimizers
 from traindx.capture.models import Models, TrackedModel
 from traindx.capture.moments import moments
 from traindx.capture.optimizers import Optimizers
@@ -24,6 +29,7 @@ from traindx.capture.recorder import Place, Recorder
 from traindx.capture.taps import Taps
 from traindx.capture.transfer import Host, Part, Portion, Unread
 from traindx.capture.trap import Trap
+from traindx.capture.unregistered import Unregistered
 from traindx.facts import Json
 from traindx.records import Description, Event, EventKind, Scalar, Sink
 
@@ -56,7 +62,12 @@ class Measuring(Listening):
         self._inventory = Inventory(self._models, self._optimizers)
         self._losses = Losses(self._models, self._inventory)
         self._evaluations = Evaluations()
+        self._copies = Copies()
         self._recorder = Recorder()
+        self._first_weights = FirstWeights()
+        self._clipping = Clipping()
+        self._made = MadeOptimizers(self._owners)
+        self._unregistered = Unregistered()
         self._moments = moments(collectors(self._recorder, self._output_gradient, self._calls))
         self._quiet = Quiet(self._rounds, self._losses.tape, cadence, clock, self)
         self._timed = Timed(self._quiet, self._pass_untimed)
@@ -140,16 +151,19 @@ class Measuring(Listening):
 
     def _take(self, step: int, *, fetch: bool = True) -> list[Unread]:
         """What every step leaves behind, up to this one."""
-        return [*self._optimizers.idle(fetch=fetch), *self._losses.tape.take(step, fetch=fetch)]
+        told = [*self._optimizers.idle(fetch=fetch), *self._losses.tape.take(step, fetch=fetch)]
+        return [*told, *self._copies.take()]
 
     def _measured(self, step: int) -> Portion:
         """Everything of a measured step; the event that says it is complete comes last."""
         for model in self._models.confirmed():
             self._tell(Collector.round_ends, model)
+            self._first_weights.note(model)
         parts: list[Part] = [*self._evaluations.events(step)]
         parts += [self._recorder.unread(), *self._recorder.skips(), *self._losses.reader.take(step)]
         parts += [Description(step, facts) for facts in self._inventory.news(step)]
         parts += [self._optimizers.unread(step), *self._take(step)]
+        parts += [*self._left_out(step), *self._clipping.unread(step)]
         parts.append(Scalar(step, "backwards", float(self._round_backwards)))
         portion = self._journal.gather(parts)
         seconds = self._cadence.step_ended(measured=True, step=step)
@@ -159,10 +173,36 @@ class Measuring(Listening):
         portion.append(Event(step, EventKind.MEASURED))
         return portion
 
+    def _left_out(self, step: int) -> Iterator[Scalar]:
+        """What no optimizer trains, and optimizers that do not, or not for long."""
+        compiled = self._compiled
+        yield from self._made.scalars(step, self._models, self._optimizers, compiled=compiled)
+        if models := [m for m in self._models.confirmed() if self._unregistered.looks_at(m)]:
+            held = self._optimizers.held() | self._made.held()
+            for model in models:
+                yield from self._unregistered.scalars(step, model, held)
+
+    @guarded
+    def optimizer_made(self, optimizer: Optimizer) -> None:
+        """An optimizer has got its parameters."""
+        self._made.add(optimizer, self._rounds.step)
+
+    @guarded
+    @apart
+    def clipped(self, largest: object, norm: object) -> None:
+        """Gradients have been clipped."""
+        if self.is_training_thread() and not self.is_capturing():
+            optimizers = self._optimizers.of_this_thread()
+            step, norm = self._rounds.step, norm if self._measuring else None
+            self._clipping.clipped(largest, norm, step, self.backwards, optimizers)
+
     def _begin_round(self) -> None:
         self._quiet.leave()
+        for model in self._models:
+            model.part_with()
         self._rounds.end()
         self._trap.round_ends()
+        self._clipping.round_begins(self._rounds.step, self.backwards)
         self._round_backwards = 0
         self._recorder.step = self._rounds.step
         due = self._rounds.any_due(self._cadence.due)

@@ -6,7 +6,7 @@ import sys
 import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import cast
+from typing import Any, NamedTuple, cast
 
 from torch import Tensor, nn
 
@@ -34,6 +34,7 @@ class TrackedModel:
         paths: Best backward path to each parameter, by fqn.
         thread: The thread that last called it.
         batch_size: First dimension of its first tensor argument in the last training forward.
+        sample: The other dimensions.
     """
 
     def __init__(self, root: nn.Module, name: str) -> None:
@@ -48,8 +49,10 @@ class TrackedModel:
         self.calls: dict[str, int] = {}
         self.paths: dict[str, PathFacts] = {}
         self.batch_size: int | None = None
+        self.sample: tuple[int, ...] = ()
         self.thread: object = None
         self._fqns: dict[int, str] = {}
+        self._parts: list[_Part] | None = None
 
     @property
     def root(self) -> nn.Module | None:
@@ -73,13 +76,24 @@ class TrackedModel:
 
     def modules(self) -> Iterator[tuple[str, nn.Module]]:
         """Its modules by fqn, without torch.compile's wrapper."""
-        if (root := self.root) is not None:
+        if self._parts is not None:
+            for part in self._parts:
+                if (module := part.module()) is not None:
+                    yield part.fqn, module
+        elif (root := self.root) is not None:
             for name, module in cast("_Named", unwrapped(root).named_modules()):
                 yield name.removeprefix(_COMPILED_PREFIX), module
 
     def parameters(self) -> Iterator[tuple[str, Tensor]]:
         """Its parameters by fqn, a shared one once."""
-        if (root := self.root) is not None:
+        if self._parts is not None:
+            for part in self._parts:
+                if part.params and (module := part.module()) is not None:
+                    held = _params_of(module)
+                    for name, fqn in part.params:
+                        if (param := held.get(name)) is not None:
+                            yield fqn, param
+        elif (root := self.root) is not None:
             for name, param in root.named_parameters():
                 yield name.removeprefix(_COMPILED_PREFIX), param
 
@@ -97,7 +111,15 @@ class TrackedModel:
 
     def refresh(self) -> None:
         """Learn the names of its modules again, since modules may have been replaced."""
-        self._fqns = {id(module): fqn for fqn, module in self.modules()}
+        self._parts = None
+        modules = [*self.modules()]
+        self._fqns = {id(module): fqn for fqn, module in modules}
+        if (root := self.root) is not None and _is_plain(root):
+            self._parts = _parts(modules)
+
+    def part_with(self) -> None:
+        """Look for its parts anew from now on, as long as it is not called: a step is over."""
+        self._parts = None
 
     @property
     def fqns(self) -> dict[int, str]:
@@ -112,6 +134,41 @@ class TrackedModel:
         """Note that one of its modules was called."""
         self.order.setdefault(fqn, len(self.order))
         self.calls[fqn] = self.calls.get(fqn, 0) + 1
+
+
+class _Part(NamedTuple):
+    """A module of a model, held weakly: to walk through all of them ten times a step costs much.
+
+    Attributes:
+        fqn: Its name.
+        module: The module.
+        params: Name and fqn of each of its own parameters that no module before it holds.
+    """
+
+    fqn: str
+    module: weakref.ref[nn.Module]
+    params: list[tuple[str, str]]
+
+
+def _parts(modules: Sequence[tuple[str, nn.Module]]) -> list[_Part]:
+    seen: set[int] = set()
+    parts: list[_Part] = []
+    for fqn, module in modules:
+        params = [(n, p) for n, p in _params_of(module).items() if p is not None]
+        own = [(name, f"{fqn}.{name}" if fqn else name) for name, p in params if id(p) not in seen]
+        seen.update(id(param) for _, param in params)
+        parts.append(_Part(fqn, weakref.ref(module), own))
+    return parts
+
+
+def _is_plain(root: nn.Module) -> bool:
+    """Whether its parameters are called what a plain module calls them."""
+    return cast(Any, type(root)).named_parameters is cast(Any, nn.Module).named_parameters
+
+
+def _params_of(module: nn.Module) -> dict[str, Tensor | None]:
+    """Its own parameters, as they are now."""
+    return cast(Any, module)._parameters
 
 
 class LooseParameters(TrackedModel):

@@ -68,6 +68,14 @@ class ClearingCheck:
             self._seen = self._state()
         self._cleared, self._backwards = False, 0
 
+    def is_left(self) -> bool:
+        """Whether the gradient watched is the one that the last step, or backward, has left.
+
+        It may have been written to since, as by clipping.
+        """
+        seen, state = self._seen, self._state()
+        return seen is not None and state is not None and state[0] == seen[0]
+
     def keep_entries(self) -> None:
         """Copy a few entries of the gradient: `grad.data.zero_()` raises no version."""
         grad = self._grad()
@@ -236,6 +244,11 @@ class Optimizers:
             known = self._tracked[id(optimizer)] = TrackedOptimizer(optimizer, name)
         known.thread = this_thread()
         return known
+
+    def has_stepped(self, optimizer: Optimizer) -> bool:
+        """Whether an optimizer has completed a step."""
+        known = self._tracked.get(id(optimizer))
+        return known is not None and known.optimizer is optimizer and known.steps > 0
 
     def held(self) -> set[int]:
         """Ids of the parameters that some living optimizer holds."""

@@ -7,6 +7,7 @@ few of them. Whatever is out of the ordinary goes the long way through `Capture`
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import deque
 from collections.abc import Callable
@@ -167,6 +168,11 @@ class Quiet:
         return False
 
 
+# What this thread has worked, since waiting for another one that holds the interpreter would count,
+# too: beside busy threads that is several short steps. On Windows that clock is too coarse.
+_now = time.perf_counter_ns if sys.platform == "win32" else time.thread_time_ns
+
+
 class Timed:
     """A `Quiet` whose moments are timed for one step, to know what the others cost.
 
@@ -186,23 +192,23 @@ class Timed:
 
     def forward_starts(self, module: nn.Module) -> bool:
         """As `Quiet` does."""
-        began = time.perf_counter_ns()
+        began = _now()
         taken = self._quiet.forward_starts(module)
-        self._taken += time.perf_counter_ns() - began
+        self._taken += _now() - began
         return taken
 
     def backward_starts(self, tensors: object) -> bool:
         """As `Quiet` does."""
-        began = time.perf_counter_ns()
+        began = _now()
         taken = self._quiet.backward_starts(tensors)
-        self._taken += time.perf_counter_ns() - began
+        self._taken += _now() - began
         return taken
 
     def backward_ended(self) -> bool:
         """As `Quiet` does."""
-        began = time.perf_counter_ns()
+        began = _now()
         taken = self._quiet.backward_ended()
-        self._taken += time.perf_counter_ns() - began
+        self._taken += _now() - began
         return taken
 
     def step_starts(self, optimizer: Optimizer) -> bool:
@@ -211,9 +217,9 @@ class Timed:
 
     def step_ended(self, optimizer: Optimizer) -> bool:
         """As `Quiet` does, for the last time."""
-        began = time.perf_counter_ns()
+        began = _now()
         taken = self._quiet.step_ended(optimizer)
-        seconds = 1e-9 * (self._taken + time.perf_counter_ns() - began)
+        seconds = 1e-9 * (self._taken + _now() - began)
         self._taken = 0
         if taken:
             self.seconds.append(seconds)

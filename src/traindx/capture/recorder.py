@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, cast
@@ -11,7 +12,7 @@ from torch import Tensor
 from traindx.capture.models import TrackedModel
 from traindx.capture.transfer import Lists, Numbers, Unread
 from traindx.facts import Json
-from traindx.records import Event, EventKind, Item, Point, Record, Scalar, Site, TensorStats, Vector
+from traindx.records import Bundle, Event, EventKind, Item, Point, Site, TensorStats, Vector
 from traindx.stats import Row, exponents, summarize, summarize_all, unmeasurable
 
 Place = tuple[TrackedModel, str, Point]
@@ -58,6 +59,11 @@ class Recorder:
         self._rows: dict[Place, list[TensorStats | _Far]] = {}
         self._scalars: dict[_Named, float | Tensor] = {}
         self._vectors: dict[_Named, Tensor] = {}
+        self._last: tuple[Place, int] | None = None
+        self._step_before = 0
+        self._layout: tuple[list[Place], list[_Named]] = [], []
+        self._places: tuple[tuple[Point, Site], ...] = ()
+        self._names: tuple[tuple[str, Site], ...] = ()
 
     def measurable(self, place: Place, tensor: Tensor) -> bool:
         """Whether a tensor can be measured; if not, `skips` will tell why."""
@@ -85,7 +91,8 @@ class Recorder:
         """
         if not self.measurable(place, tensor):
             return False
-        row = summarize(tensor, sample_at=self.step if zeros else None)
+        self._last = place, id(tensor)
+        row = summarize(tensor, sample_at=self.step if zeros else None, start=self.step)
         self._keep(place, tensor, row, scale, replace=replace)
         return True
 
@@ -94,7 +101,7 @@ class Recorder:
     ) -> None:
         """Summarize several now, each in place of what was measured there before."""
         measurable = [pair for pair in found if self.measurable(*pair)]
-        rows = summarize_all([tensor for _, tensor in measurable])
+        rows = summarize_all([tensor for _, tensor in measurable], start=self.step)
         for (place, tensor), row in zip(measurable, rows, strict=True):
             self._keep(place, tensor, row, scale, replace=True)
 
@@ -142,13 +149,26 @@ class Recorder:
         # 4, 6, 8, 12, 16, 24, ...: in binary a one, perhaps a second one behind it, then zeros.
         return self.round < 4 or self.round - lowest in (0, 2 * lowest)
 
+    def due(self, *, dense: int, every: int, apart: int) -> bool:
+        """Whether this round has the turn of something that costs much.
+
+        Args:
+            dense: Rounds at the start that all have it.
+            every: One of so many has it later.
+            apart: Steps that there are between two of them then, where rounds are regular.
+        """
+        between = max(1, self.step - self._step_before)
+        return self.round < dense or self.round % max(every, -(-apart // between)) == 0
+
     def has(self, place: Place) -> bool:
         """Whether something was measured there in this round."""
         return place in self._rows
 
     def measured(self, place: Place, tensor: Tensor) -> bool:
         """Whether something was measured there in this round, and this tensor can be, too."""
-        return place in self._rows and not unmeasurable(tensor)
+        if place not in self._rows:
+            return False
+        return self._last == (place, id(tensor)) or not unmeasurable(tensor)
 
     def drop_outputs(self, model: TrackedModel) -> None:
         """Forget the inputs and activations of a model in this round."""
@@ -171,6 +191,7 @@ class Recorder:
         vectors = [(key, value) for key, value in self._vectors.items() if key[0].confirmed]
         self._rows, self._scalars, self._vectors = {}, {}, {}
         self.round += 1
+        self._step_before = self.step
         far = [kept for _, kept in rows if isinstance(kept, _Far)]
         scales = {id(kept.scale): kept.scale for kept in far if kept.scale is not None}
         at = {key: i for i, key in enumerate(scales)}
@@ -181,11 +202,31 @@ class Recorder:
 
         def items(numbers: Numbers, lists: Lists) -> Iterator[Item]:
             first, last = len(at), len(numbers) - len(named)
-            yield from _records(step, known, numbers[first:last], numbers[:first])
-            yield from _scalars(step, named, numbers[last:])
+            records = _records(known, numbers[first:last], numbers[:first])
+            yield from self._bundled(step, records, named, numbers[last:])
             yield from _vectors(step, listed, lists)
 
         return Unread(values, [value for _, value in vectors], items)
+
+    def _bundled(
+        self,
+        step: int,
+        records: list[tuple[Place, TensorStats]],
+        named: list[_Named],
+        numbers: Numbers,
+    ) -> Iterator[Bundle]:
+        if not (records or named):
+            return
+        keys = [place for place, _ in records], named
+        if keys != self._layout:
+            self._layout = keys
+            self._places = tuple((point, Site(m.name, fqn)) for (m, fqn, point), _ in records)
+            self._names = tuple((quantity, Site(m.name, fqn)) for m, fqn, quantity in named)
+        counts, moments = array("q"), array("d")
+        for _, stats in records:
+            counts.extend((stats.count, stats.nonfinite, stats.sampled, stats.zeros))
+            moments.extend((stats.mean, stats.m2, stats.min, stats.max))
+        yield Bundle(step, self._places, counts, moments, self._names, array("d", numbers))
 
     def skips(self) -> list[Event]:
         """What could not be measured and has not been told yet."""
@@ -219,14 +260,13 @@ def _awaited(kept: TensorStats | _Far, at: dict[int, int]) -> TensorStats | _Awa
 
 
 def _records(
-    step: int,
-    known: Sequence[tuple[Place, TensorStats | _Far | _Awaited]],
-    fields: Numbers,
-    scales: Numbers,
-) -> Iterable[Record]:
+    known: Sequence[tuple[Place, TensorStats | _Far | _Awaited]], fields: Numbers, scales: Numbers
+) -> list[tuple[Place, TensorStats]]:
     grads: dict[tuple[TrackedModel, str], TensorStats] = {}
+    found: list[tuple[Place, TensorStats]] = []
     arrived = iter(fields)
-    for (model, fqn, point), stats in known:
+    for place, stats in known:
+        model, fqn, point = place
         if isinstance(stats, _Awaited):
             stats = stats.stats([*islice(arrived, 5)], scales)
         assert isinstance(stats, TensorStats)
@@ -234,12 +274,8 @@ def _records(
             grads[model, fqn] = stats
         # Clipping multiplies every gradient, most often by 1: only what changed is told.
         if point is not Point.APPLIED_GRAD or grads.get((model, fqn)) != stats:
-            yield Record(step, Site(model.name, fqn), point, stats)
-
-
-def _scalars(step: int, keys: list[_Named], numbers: Numbers) -> Iterable[Scalar]:
-    for (model, fqn, quantity), value in zip(keys, numbers, strict=True):
-        yield Scalar(step, quantity, value, Site(model.name, fqn))
+            found.append((place, stats))
+    return found
 
 
 def _vectors(step: int, keys: list[_Named], lists: Lists) -> Iterable[Vector]:

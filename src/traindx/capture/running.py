@@ -159,6 +159,16 @@ class Layers(ABC):
         }
         return Step(by_layer, batch)
 
+    def apart(self, first: Batch, second: Batch) -> Values:
+        """By layer: how far the means of two batches lie apart, in standard deviations.
+
+        RMS over channels, in those of both batches together; NaN where rounding hides it.
+        """
+        known = self.xp.maximum(first.rounding, second.rounding)
+        shared = (first.var + second.var) / 2 + self._eps
+        distance = self._root_mean((first.mean - second.mean) ** 2 / shared)
+        return self.xp.where(self._greatest(known) < _PRECISION, distance, math.nan)
+
     def by_channel(self, batch: Batch) -> dict[str, Values]:
         """Statistics of what was normalized, each by its name; NaN where rounding hides them."""
         known = batch.rounding < _PRECISION

@@ -23,7 +23,9 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
+from traindx.capture.clipping import largest_of
 from traindx.capture.guard import ROOM, give_back, make_room
+from traindx.capture.replacing import replace, then
 
 Args = tuple[object, ...]
 Kwargs = Mapping[str, object]
@@ -51,6 +53,9 @@ class Listener(Protocol):
     def backward_failed(self) -> None:
         """`backward` has raised."""
 
+    def optimizer_made(self, optimizer: Optimizer, /) -> None:
+        """An optimizer has got its parameters."""
+
     def step_starts(self, optimizer: Optimizer, /) -> None:
         """An optimizer is about to step."""
 
@@ -65,6 +70,9 @@ class Listener(Protocol):
 
     def scaler_step_ended(self, optimizer: Optimizer, /) -> None:
         """A GradScaler has stepped an optimizer, or skipped it."""
+
+    def clipped(self, largest: object, norm: object) -> None:
+        """Gradients have been clipped to a largest norm; theirs was `norm`."""
 
     def swap_starts(self, first: object, second: object, /) -> None:
         """What two tensors hold is about to be exchanged; nobody may refer to them weakly."""
@@ -150,13 +158,18 @@ class Taps:
         self._tap(torch.autograd, "backward", self._backward)
         self._tap(torch, "compile", self._noting_compile)
         self._tap(nn.Module, "compile", self._noting_compile)
+        made = then(lambda args, _kwargs, _none: self._listener.optimizer_made(args[0]))
+        self._tap(Optimizer, "__init__", made)
         self._tap(torch.amp.GradScaler, "scale", self._scale)
         self._tap(torch.amp.GradScaler, "step", self._scaler_step)
         self._tap(torch.utils, "swap_tensors", self._swap)
+        clip = then(lambda a, kw, norm: self._listener.clipped(largest_of(a, kw), norm))
+        for module in (torch.nn.utils, torch.nn.utils.clip_grad):
+            self._tap(module, "clip_grad_norm_", clip)
         self._install_hooks()
 
     def _tap(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-        self._undo.append(_replace(owner, name, make))
+        self._undo.append(replace(owner, name, make))
 
     def _install_hooks(self) -> None:
         listener, state, modules = self._listener, self.calls, torch.nn.modules.module
@@ -197,7 +210,7 @@ class Taps:
     def add_calls(self) -> None:
         """Listen to module calls."""
         if self._undo_calls is None:
-            self._undo_calls = _replace(nn.Module, "__call__", self._call)
+            self._undo_calls = replace(nn.Module, "__call__", self._call)
 
     def remove_calls(self) -> None:
         """Stop listening to module calls: dynamo must find `nn.Module.__call__` as it was."""
@@ -354,21 +367,3 @@ def _is_nested(optimizer: Optimizer) -> bool:
 
 def _caller(frame: types.FrameType | None) -> types.FrameType | None:
     return None if frame is None else frame.f_back
-
-
-def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> Callable[[], None]:
-    """Replace an attribute by what `make` builds around it; returns what puts it back."""
-    own = name in vars(owner)
-    original = getattr(owner, name)
-    replacement = make(original)
-    setattr(owner, name, replacement)
-
-    def undo() -> None:
-        if getattr(owner, name) is not replacement:
-            return  # somebody has replaced it since; theirs calls ours, which calls the original
-        if own:
-            setattr(owner, name, original)
-        else:
-            delattr(owner, name)
-
-    return undo

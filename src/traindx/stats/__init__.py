@@ -28,24 +28,27 @@ __all__ = [
 ]
 
 
-def summarize(tensor: Tensor, *, sample_at: int | None = None) -> Row:
+def summarize(tensor: Tensor, *, sample_at: int | None = None, start: int = 0) -> Row:
     """The sums of one measurable tensor, without a temporary of its size.
 
     Args:
         tensor: Any shape and strides; `unmeasurable` says nothing against it.
         sample_at: Where the sample for zeros starts (the step); None takes none.
+        start: Moves the stretches that the extremes of a large tensor are looked for in.
     """
-    return (host if _on_host(tensor) else device).row(tensor.detach(), sample_at)
+    if _on_host(tensor):
+        return host.row(tensor.detach(), sample_at, start)
+    return device.row(tensor.detach(), sample_at)
 
 
-def summarize_all(tensors: Sequence[Tensor]) -> list[Row]:
+def summarize_all(tensors: Sequence[Tensor], *, start: int = 0) -> list[Row]:
     """`summarize` of each measurable tensor, at less cost where many of them are small.
 
     Made for the gradients of a model, most of which are those of biases and normalizations.
     """
     if all(map(_on_host, tensors)):
-        return host.rows([tensor.detach() for tensor in tensors])
-    return [summarize(tensor) for tensor in tensors]
+        return host.rows([tensor.detach() for tensor in tensors], start)
+    return [summarize(tensor, start=start) for tensor in tensors]
 
 
 def exponents(tensor: Tensor, start: int = 0, scale: Number | None = None) -> Tensor:

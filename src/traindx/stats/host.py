@@ -1,8 +1,9 @@
 """Statistics of tensors in the CPU's memory, at about the speed of that memory.
 
 NumPy looks at the memory of the tensor itself, and there a call costs half of one of torch's, which
-counts for small tensors. Large ones are read once, in blocks that stay in the cache while least,
-greatest, sum and sum of squares are taken; torch sums such a block three times faster than NumPy.
+counts for small tensors. Large ones are read once, in blocks that stay in the cache while sum and
+sum of squares are taken; torch sums such a block three times faster than NumPy. Least and greatest
+would cost as much again, so of large ones they are those of some stretches.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from functools import lru_cache, partial
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -21,16 +21,18 @@ from traindx.quantities import EXPONENTS
 from traindx.stats.memory import (
     BLOCK,
     SAMPLE,
+    Array,
     batch_sample,
     in_memory_order,
     pieces,
     sample,
     sampled,
+    split,
+    stretches,
     wide,
 )
 from traindx.stats.rows import Number, Row
 
-_Array = npt.NDArray[Any]
 _Sums = tuple[float, float, float, float]
 """Sum, sum of squares, least and greatest."""
 
@@ -46,6 +48,9 @@ _TOGETHER = 1024
 With 50 of them one costs 2.7 us instead of 6.4 (16 elements), 4.0 instead of 7.1 (1,024), and not
 less at 4,096.
 """
+
+_LARGE = 1 << 15
+"""Elements from which on least and greatest, and zeros, are those of some stretches."""
 
 _LEAST_SHARE = 1 / 3
 """Of the mean square that the variance must be: below it, a sum of squares in float32 (see `BLOCK`)
@@ -70,17 +75,23 @@ _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 _least: Callable[..., float] = cast(Any, np.minimum).reduce
 _greatest: Callable[..., float] = cast(Any, np.maximum).reduce
 _sum: Callable[..., Any] = cast(Any, np.add).reduce
-_tensor_of: Callable[[_Array], Tensor] = cast(Any, torch).from_numpy
+_tensor_of: Callable[[Array], Tensor] = cast(Any, torch).from_numpy
+
+
+def row(tensor: Tensor, sample_at: int | None, start: int = 0) -> Row:
+    """The sums of a tensor, computed again where one pass in its precision is not enough."""
+    if tensor.numel() > _LARGE and _is_dense(tensor) and not tensor.is_neg():
+        return _of_large(tensor, start)
+    return _of_any(tensor, sample_at, start)
 
 
 # Numbers that are not finite, or whose squares are not, are no mistake here; and a user may have
 # asked NumPy to raise an error for tiny ones whose squares vanish.
 @np.errstate(all="ignore")
-def row(tensor: Tensor, sample_at: int | None) -> Row:
-    """The sums of a tensor, computed again where one pass in its precision is not enough."""
+def _of_any(tensor: Tensor, sample_at: int | None, start: int) -> Row:
     size = tensor.numel()
     if size > BLOCK or tensor.element_size() == 1:
-        return _in_blocks(tensor, sample_at)
+        return _in_blocks(tensor, sample_at, start)
     flat = _flat(tensor)
     looked_at, nonzero = 0, 0.0
     if sample_at is not None:
@@ -90,29 +101,75 @@ def row(tensor: Tensor, sample_at: int | None) -> Row:
 
 
 @np.errstate(all="ignore")
-def rows(tensors: Sequence[Tensor]) -> list[Row]:
+def rows(tensors: Sequence[Tensor], start: int = 0) -> list[Row]:
     """A row of each; those of small tensors from one array of many, with a fifth of the calls."""
     found: dict[int, Row] = {}
-    small: dict[np.dtype[Any], list[tuple[int, _Array]]] = {}
+    small: dict[np.dtype[Any], list[tuple[int, Array]]] = {}
     for i, tensor in enumerate(tensors):
         if tensor.numel() > _TOGETHER or tensor.element_size() == 1:
-            found[i] = row(tensor, None)
+            found[i] = row(tensor, None, start)
         else:
             flat = _flat(tensor)
             small.setdefault(flat.dtype, []).append((i, flat))
     for flats in small.values():
-        for start in range(0, len(flats), BLOCK // _TOGETHER):
-            some = flats[start : start + BLOCK // _TOGETHER]
+        for first in range(0, len(flats), BLOCK // _TOGETHER):
+            some = flats[first : first + BLOCK // _TOGETHER]
             for (i, flat), sums in zip(some, _sums_of_each(some), strict=True):
                 found[i] = _row(flat.size, sums, partial(_only, flat), 0, 0.0)
     return [found[i] for i in range(len(tensors))]
 
 
-def _only(flat: _Array) -> tuple[_Array]:
+def _of_large(tensor: Tensor, start: int) -> Row:
+    """The row of a dense tensor: all of it for the sums, some stretches of it for the rest."""
+    # Called where a training has left nothing of ours in the processor's caches, which makes each
+    # line ten times as slow: so there are few.
+    flat = tensor.view(-1)
+    size = flat.numel()
+    total, square = _moments(flat)
+    some = stretches(_array(flat), start)
+    low, high, looked_at = float(_least(some, None)), float(_greatest(some, None)), some.size
+    nonzero = float(np.count_nonzero(some.astype(np.bool_)))
+    m2 = square - total / size * total
+    # Some element is at least as large as the RMS: extremes that do not reach it are not the
+    # tensor's. So it is where few elements are not 0, as in gradients of embeddings.
+    reach = high if high > -low else -low
+    reached = reach * reach * size >= square >= _VANISHING * size
+    if reached and m2 >= _LEAST_SHARE * square and square < math.inf and low < high:
+        return Row(size, total, m2, low, high, 0, looked_at, nonzero)
+    return _of_hard(tensor, (total, square), looked_at, nonzero)
+
+
+@np.errstate(all="ignore")
+def _of_hard(tensor: Tensor, moments: tuple[float, float], looked_at: int, nonzero: float) -> Row:
+    """The same with exact extremes, of a tensor whose sums or stretches leave something open."""
+    blocks = partial(_blocks, tensor)
+    low = float(_least([_least(block) for block in blocks()]))
+    high = float(_greatest([_greatest(block) for block in blocks()]))
+    return _row(tensor.numel(), (*moments, low, high), blocks, looked_at, nonzero)
+
+
+def _moments(flat: Tensor) -> tuple[float, float]:
+    """Sum and sum of squares, from the end: that is what was written last, and is in the cache.
+
+    And whoever reads the tensor next, from its start, finds that there.
+    """
+    size = flat.numel()
+    if size >= _PARALLEL and torch.get_num_threads() > 1:
+        return _moments_in_parallel(flat)
+    if size <= BLOCK:
+        return float(flat.sum()), float(torch.dot(flat, flat))
+    total = square = 0.0
+    for block in split(flat, BLOCK)[::-1]:
+        total += float(block.sum())
+        square += float(torch.dot(block, block))
+    return total, square
+
+
+def _only(flat: Array) -> tuple[Array]:
     return (flat,)
 
 
-def _in_blocks(tensor: Tensor, sample_at: int | None) -> Row:
+def _in_blocks(tensor: Tensor, sample_at: int | None, start: int) -> Row:
     values = in_memory_order(tensor)
     size = values.numel()
     looked_at, nonzero = 0, 0.0
@@ -121,9 +178,10 @@ def _in_blocks(tensor: Tensor, sample_at: int | None) -> Row:
         looked_at, nonzero = some.size, _nonzero(some)
     if values.element_size() == 1:
         result = Row(size, *_sums_of_codes(values), looked_at, nonzero)
+    elif size > _LARGE and _is_dense(values):
+        result = _of_large(values, start)
     else:
-        parallel = size >= _PARALLEL and _is_dense(values) and torch.get_num_threads() > 1
-        sums = _sums_in_parallel(values.view(-1)) if parallel else _sums_of_all(_blocks(values))
+        sums = _sums_of_all(_blocks(values))
         result = _row(size, sums, partial(_blocks, values), looked_at, nonzero)
     times = tensor.numel() // size
     return result if times == 1 else result.repeated(times)
@@ -132,7 +190,7 @@ def _in_blocks(tensor: Tensor, sample_at: int | None) -> Row:
 def _row(
     size: int,
     sums: _Sums,
-    blocks: Callable[[], Iterable[_Array]],
+    blocks: Callable[[], Iterable[Array]],
     looked_at: int,
     nonzero: float,
 ) -> Row:
@@ -151,21 +209,19 @@ def _row(
     return Row(size, total, max(m2, 0.0), low, high, 0, looked_at, nonzero)
 
 
-def _nonzero(some: _Array) -> float:
-    if some.flags.c_contiguous:  # as truth values first: NumPy counts those faster
-        some = some.astype(np.bool_)
-    return float(np.count_nonzero(some))
+def _nonzero(some: Array) -> float:
+    return float(np.count_nonzero(some.astype(np.bool_)))  # NumPy counts truth values faster
 
 
 # -- memory ---------------------------------------------------------------------------------------
 
 
-def _array(tensor: Tensor) -> _Array:
+def _array(tensor: Tensor) -> Array:
     """The very memory of a tensor on the CPU."""
     return tensor.numpy()
 
 
-def _flat(tensor: Tensor) -> _Array:
+def _flat(tensor: Tensor) -> Array:
     """All elements in float32 or float64 and one dimension: a view of dense memory, or a copy."""
     if tensor.is_neg():
         tensor = tensor.resolve_neg()
@@ -176,14 +232,14 @@ def _is_dense(values: Tensor) -> bool:
     return values.element_size() >= 4 and values.is_contiguous()
 
 
-def _some(values: Tensor, start: int) -> _Array:
+def _some(values: Tensor, start: int) -> Array:
     """About 4,096 of the elements in float32 or float64."""
     if _is_dense(values):
         return sampled(_array(values.view(-1)), values.shape, start)
     return _array(wide(sample(values, start)))
 
 
-def _blocks(values: Tensor) -> Iterator[_Array]:
+def _blocks(values: Tensor) -> Iterator[Array]:
     """The elements in flat blocks of float32 or float64.
 
     What is not dense, or of a half type, is copied into one buffer: the next block overwrites it.
@@ -205,25 +261,25 @@ def _blocks(values: Tensor) -> Iterator[_Array]:
 # -- sums -----------------------------------------------------------------------------------------
 
 
-def _sums(block: _Array) -> _Sums:
+def _sums(block: Array) -> _Sums:
     return *_sum_and_square(block), float(_least(block)), float(_greatest(block))
 
 
-def _sum_and_square(block: _Array) -> tuple[float, float]:
+def _sum_and_square(block: Array) -> tuple[float, float]:
     if block.size < _SMALL:
         return float(_sum(block)), float(block.dot(block))
     tensor = _tensor_of(block)
     return float(tensor.sum()), float(torch.dot(tensor, tensor))
 
 
-def _sums_of_all(blocks: Iterable[_Array]) -> _Sums:
+def _sums_of_all(blocks: Iterable[Array]) -> _Sums:
     totals, squares, lows, highs = zip(*map(_sums, blocks), strict=True)
     if math.isnan(total := sum(totals)):  # Python drops a NaN or not depending on the order
         return total, sum(squares), float(_least(lows)), float(_greatest(highs))
     return total, sum(squares), min(lows), max(highs)
 
 
-def _sums_of_each(flats: Sequence[tuple[int, _Array]]) -> Iterable[_Sums]:
+def _sums_of_each(flats: Sequence[tuple[int, Array]]) -> Iterable[_Sums]:
     arrays = [flat for _, flat in flats]
     starts = np.cumsum([0, *(flat.size for flat in arrays[:-1])])
     joined = np.concatenate(arrays)
@@ -236,16 +292,14 @@ def _sums_of_each(flats: Sequence[tuple[int, _Array]]) -> Iterable[_Sums]:
     )
 
 
-def _sums_in_parallel(flat: Tensor) -> _Sums:
+def _moments_in_parallel(flat: Tensor) -> tuple[float, float]:
     even = flat.numel() // _ROWS * _ROWS
     norm = cast(Any, torch.linalg).vector_norm
     norms, rest = norm(flat[:even].view(-1, _ROWS), dim=1).double(), flat[even:]
-    square = float(torch.dot(norms, norms)) + float(torch.dot(rest, rest))
-    low, high = torch.aminmax(flat)
-    return float(flat.sum()), square, float(low), float(high)
+    return float(flat.sum()), float(torch.dot(norms, norms)) + float(torch.dot(rest, rest))
 
 
-def _centred(size: int, blocks: Callable[[], Iterable[_Array]], near: float) -> tuple[float, float]:
+def _centred(size: int, blocks: Callable[[], Iterable[Array]], near: float) -> tuple[float, float]:
     """Sum, and sum of squares around the mean, by a pass around a number near the mean."""
     # In float32 first, around a number that it has, or each difference would be off.
     for shift, dtype in ((float(np.float32(near)), _SINGLE), (near, _DOUBLE)):
@@ -275,7 +329,7 @@ def _sums_of_codes(values: Tensor) -> tuple[float, float, float, float, int]:
 
 
 @lru_cache
-def _codes(dtype: torch.dtype) -> _Array:
+def _codes(dtype: torch.dtype) -> Array:
     """The numbers that the 256 codes of an 8-bit type stand for."""
     return _array(torch.arange(256, dtype=torch.uint8, device="cpu").view(dtype).double())
 
@@ -314,6 +368,6 @@ def exponents(tensor: Tensor, start: int, scale: Number | None) -> Tensor:
 
 
 @lru_cache
-def _edges(bias: int) -> _Array:
+def _edges(bias: int) -> Array:
     """Where the bins of `EXPONENTS` begin among the exponent fields."""
     return np.array([0, *(bias + exponent for exponent in EXPONENTS[1:])])

@@ -30,15 +30,23 @@ def unmeasurable(tensor: Tensor) -> str:
     if tensor.is_nested:
         return say("a nested tensor has no single shape")
     # While a transform is at work, whatever is made of a plain tensor is wrapped, too.
-    if _is_functorch(tensor) or _transforms() is not None:
+    if _is_functorch(tensor) or in_transform():
         return say("inside torch.func")
     # Sharded training frees the storage of parameters: to read them raises an error. The address is
-    # 0 where autograd only says that all is zero, and where a tensor stands for what it wraps.
+    # 0 where autograd only says that all is zero, and where a tensor stands for what it wraps; but
+    # not that of a part of a storage that is gone.
     if tensor.is_cpu or tensor.is_cuda:
-        is_there = tensor.data_ptr() and tensor.untyped_storage().nbytes()
+        is_there = tensor.data_ptr()
+        if is_there and tensor.storage_offset():
+            is_there = tensor.untyped_storage().nbytes()
     else:
         is_there = tensor.numel() and not tensor.is_meta
     return "" if is_there else _unmeasurable_memory(tensor)
+
+
+def in_transform() -> bool:
+    """Whether a transform of `torch.func` is at work, `vmap` or `grad`."""
+    return _transforms() is not None
 
 
 def _unmeasurable_memory(tensor: Tensor) -> str:

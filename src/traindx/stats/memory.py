@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 SAMPLE = 4096
@@ -19,10 +21,14 @@ BLOCK = 1 << 17
 In one sum in float32, squares that are all alike are then off by 3e-5; over 2 million, by 5e-4.
 """
 
+_STRETCHES, _LENGTH = 32, 512
+"""How many stretches of a long tensor are looked at, about, and elements of each."""
+
 _SAMPLES, _FEATURES = 128, 32
 """How many samples of a batch, and entries of each, are looked at, about."""
 
 _Flat = TypeVar("_Flat", bound=Any)
+Array = NDArray[Any]
 
 
 def wide(tensor: Tensor, least: int = 4) -> Tensor:
@@ -78,15 +84,35 @@ def sampled(flat: _Flat, shape: torch.Size, start: int = 0) -> _Flat:
         shape: The extents it had before it was flattened.
         start: Moves the sample.
     """
-    stride = _coprime(max(1, math.prod(shape) // SAMPLE), shape)
+    stride = coprime(max(1, math.prod(shape) // SAMPLE), shape)
     return flat[start % stride :: stride]
+
+
+def stretches(flat: Array, start: int) -> Array:
+    """About 16,384 elements of a long array as a view: (about 32, 512), at even distances.
+
+    So many in a row are read at the speed of memory, which one here and one there are not.
+
+    Args:
+        flat: One-dimensional, of more than 32,768 elements.
+        start: Moves the stretches.
+    """
+    apart = flat.size // _STRETCHES | 1  # odd, as extents are mostly not
+    return strided(flat, start * _LENGTH % (apart - _LENGTH), apart, _LENGTH)
+
+
+def strided(flat: Array, first: int, apart: int, length: int) -> Array:
+    """Stretches of an array as a view, (n, length), so far apart."""
+    count = (flat.size - first - length) // apart + 1
+    width = flat.itemsize
+    return np.ndarray((count, length), flat.dtype, flat, first * width, (apart * width, width))
 
 
 def sample(values: Tensor, start: int) -> Tensor:
     """The same of a tensor of any strides."""
     if values.is_contiguous() or values.numel() <= BLOCK:
         return sampled(values.reshape(-1), values.shape, start)
-    stride = _coprime(values.numel() // SAMPLE, values.shape)
+    stride = coprime(values.numel() // SAMPLE, values.shape)
     places = torch.arange(start % stride, values.numel(), stride, device=values.device)
     indices: list[Tensor] = []
     for extent in reversed(values.shape):
@@ -107,12 +133,12 @@ def batch_sample(tensor: Tensor, start: int) -> Tensor:
         batch = once(batch)
     order = sorted(range(1, batch.dim()), key=lambda dim: -batch.stride(dim))
     rows = batch.permute(0, *order).reshape(batch.shape[0], -1)  # a view if dense
-    stride = _coprime(max(1, rows.shape[1] // _FEATURES), batch.shape[1:])
+    stride = coprime(max(1, rows.shape[1] // _FEATURES), batch.shape[1:])
     return rows[:, start % stride :: stride].resolve_neg()
 
 
 @lru_cache(maxsize=1024)
-def _coprime(stride: int, shape: torch.Size) -> int:
+def coprime(stride: int, shape: torch.Size) -> int:
     """The least stride from this one on that is coprime to every extent."""
     while stride > 1 and any(math.gcd(stride, extent) > 1 for extent in shape if extent > 1):
         stride += 1

@@ -311,7 +311,8 @@ def test_of_many_rows_a_sample_is_looked_at_that_moves_on():
 
     optimizer = torch.optim.SGD(net.parameters(), lr=0.0)
     with watched() as recording:
-        train(Net(), steps=8, optimizer=optimizer, data=(x, x), loss=F.mse_loss)
+        train(Net(), steps=33, optimizer=optimizer, data=(x, x), loss=F.mse_loss)
+    assert recording.series("attention.entropy", "").steps.tolist() == [0, 1, 2, 3, 8, 16, 24, 32]
     entropies = recording.values("attention.entropy", "")
     logits = net(x).detach() @ x.mT / 2
     assert len(set(entropies)) == 8

@@ -60,10 +60,18 @@ def test_a_layer_behind_a_dead_one_has_none():
     assert np.isnan(recording.values(SHARE, "3")).all()
 
 
-def test_it_is_taken_in_the_first_four_measured_steps_and_every_fourth_after_them():
-    with watched() as recording:
-        train(mlp(), steps=14)
-    assert recording.series(SHARE, "0").steps.tolist() == [0, 1, 2, 3, 4, 8, 12]
+@pytest.mark.parametrize(
+    ("every", "taken"),
+    [
+        (1, [0, 1, 2, 3, 16, 32]),
+        (2, [0, 2, 4, 6, 16, 32]),
+        (5, [0, 5, 10, 15, 20]),  # every fourth measured step
+    ],
+)
+def test_it_is_taken_in_the_first_four_measured_steps_and_more_rarely_after_them(every, taken):
+    with watched(every=every) as recording:
+        train(mlp(), steps=36)
+    assert recording.series(SHARE, "0").steps.tolist() == taken
 
 
 class Reshaping(nn.Module):

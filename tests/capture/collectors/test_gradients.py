@@ -14,7 +14,7 @@ from traindx.capture.collectors.gradients import Gradients
 from traindx.capture.models import TrackedModel
 from traindx.capture.recorder import Recorder
 from traindx.capture.transfer import Portion, TorchHost
-from traindx.records import Point, Record
+from traindx.records import Point, Record, one_by_one
 
 
 def test_a_gradient_is_what_backward_leaves():
@@ -258,6 +258,6 @@ def test_a_gradient_in_the_place_of_one_that_was_freed_is_another():
         net.weight.grad = None
         net.weight.grad = torch.full((1, 2), float(value))
         gradients.after_backward(tracked, None)
-    items = Portion([recorder.unread()], TorchHost()).items()
+    items = one_by_one(Portion([recorder.unread()], TorchHost()).items())
     (record,) = [item for item in items if isinstance(item, Record)]
     assert record.stats.max == 49.0

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from tests.capture.watched import Recording, watched
 from traindx.capture.collectors.norms import Norms
@@ -274,3 +275,91 @@ def test_the_fewer_samples_in_a_batch_the_more_variance_noise():
 def test_variance_noise_is_unknown_without_an_update():
     recording = steps_of(nn.BatchNorm1d(5).eval(), 3)
     assert np.isnan(recording.values("norm.variance_noise", "")).all()
+
+
+def called(*passes: torch.Tensor, again: bool = False) -> Recording:
+    """Three steps of a model of one BatchNorm, with these forward passes in each."""
+    with watched() as recording:
+        net = nn.Sequential(nn.BatchNorm1d(5, dtype=torch.float64), nn.Linear(5, 1).double())
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.0)
+        for _ in range(3):
+            optimizer.zero_grad()
+            if again:
+                outputs = [checkpoint(net, x, use_reentrant=False) for x in passes]
+            else:
+                outputs = [net(x) for x in passes]
+            torch.cat([output for output in outputs if output is not None]).mean().backward()
+            optimizer.step()
+    return recording
+
+
+def test_the_batches_of_two_passes_are_told_apart():
+    first, second = data(1), data(2, mean=8.0)
+    recording = called(first, second)
+    shared = (first.var(0) + second.var(0)) / 2 + 1e-5
+    apart = ((first.mean(0) - second.mean(0)) ** 2 / shared).mean().sqrt().item()
+    assert recording.values("norm.pass_gap", "0") == pytest.approx([apart, apart])
+
+
+def test_only_the_first_two_passes_are_compared_and_one_alone_is_with_nothing():
+    first, second, third = data(1), data(2, mean=8.0), data(3, mean=100.0)
+    expected = called(first, second).values("norm.pass_gap", "0")
+    more = called(first, second, third, third).values("norm.pass_gap", "0")
+    assert more == pytest.approx(expected, nan_ok=True)
+    assert called(first).values("norm.pass_gap", "0") == []
+
+
+def test_calls_are_counted_without_those_of_recomputation():
+    assert called(data(1), data(2)).values("norm.calls", "0") == [2, 2, 2]
+    recording = called(data(1), again=True)
+    assert recording.values("norm.calls", "0") == [1, 1, 1]
+    assert recording.values("norm.updates", "0") == [2, 2]
+
+
+@pytest.mark.parametrize("affine", [True, False])
+def test_frozen_statistics_are_compared_with_the_data(affine: bool):
+    x = data(4)
+    with watched() as recording:
+        norm = nn.BatchNorm1d(5, dtype=torch.float64, affine=affine).eval()
+        if affine:
+            nn.init.constant_(norm.weight, -2.0)
+            nn.init.constant_(norm.bias, 0.5)
+        net = nn.Sequential(norm, nn.Linear(5, 1).double())
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.0)
+        for _ in range(2):
+            net(x).mean().backward()
+            optimizer.step()
+    spread = x.var(0, correction=0).sqrt() / math.sqrt(1 + 1e-5)
+    gap = (x.mean(0) ** 2 / (1 + 1e-5) + (spread - 1) ** 2).mean().sqrt().item()
+    assert recording.values("norm.frozen_gap", "0") == pytest.approx([gap, gap], rel=1e-5)
+    assert called(x).values("norm.frozen_gap", "0") == []
+
+
+@pytest.mark.parametrize("shape", [(8, 5), (8, 5, 4)])
+def test_vectors_of_zeros_are_counted(shape: tuple[int, ...]):
+    x = torch.randn(shape).double()
+    x[:2] = 0.0
+    x[3, 0] = 0.0
+    with watched() as recording:
+        net = nn.Sequential(nn.BatchNorm1d(5, dtype=torch.float64))
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.0)
+        for _ in range(2):
+            net(x).square().mean().backward()
+            optimizer.step()
+    assert recording.values("norm.zero_rows", "0") == [0.25, 0.25]
+
+
+def test_vectors_of_zeros_are_found_behind_a_reshape_and_a_mask():
+    class Masked(nn.BatchNorm1d):
+        def forward(self, input: torch.Tensor) -> torch.Tensor:
+            rows = super().forward(input.flatten(0, 1))
+            return rows.view_as(input) * (input != 0).any(2, keepdim=True)
+
+    x = torch.randn(6, 4, 5)
+    x[:, 1:] = 0.0
+    with watched() as recording:
+        net = nn.Sequential(Masked(5))
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.0)
+        net(x).square().mean().backward()
+        optimizer.step()
+    assert recording.values("norm.zero_rows", "0") == [0.75]

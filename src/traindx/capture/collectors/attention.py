@@ -20,6 +20,10 @@ _DENSE, _SEARCHED_EVERY = 2, 16
 """Measured steps at the start that are searched for attention; then one of so many, until some is
 found, since a search reads the whole graph behind the loss."""
 
+_FIRST, _APART = 4, 8
+"""Measured steps at the start in all of which what was found is looked at, and steps from one look
+to the next after them."""
+
 _Place = tuple[TrackedModel, str]
 
 
@@ -49,6 +53,7 @@ class Attentions(Collector):
         super().__init__(recorder)
         self._calls = calls
         self._found = False
+        self._looks = -1
         self._ends: list[int] = []
         self._spans: list[tuple[int, _Place]] = []
         self._sharpness: dict[_Place, list[Sharpness]] = {}
@@ -63,12 +68,13 @@ class Attentions(Collector):
         """Look at every attention behind it."""
         if not self._searches():
             return
+        self._looks += 1
         for attention in attentions(loss.grad_fn):
             place = self._place(attention.order)
             if place is None:
                 continue
             self._found = True
-            rows = attention.rows(self.recorder.round)
+            rows = attention.rows(self._looks)
             if isinstance(rows, str):
                 self.recorder.skip((*place, Point.ATTENTION), rows)
             else:
@@ -93,8 +99,9 @@ class Attentions(Collector):
                 self.recorder.scalar(*place, f"attention.{name}", value)
 
     def _searches(self) -> bool:
-        measured = self.recorder.round
-        return self._found or measured < _DENSE or measured % _SEARCHED_EVERY == 0
+        if self._found:
+            return self.recorder.due(dense=_FIRST, every=1, apart=_APART)
+        return self.recorder.round < _DENSE or self.recorder.round % _SEARCHED_EVERY == 0
 
     def _place(self, order: int) -> _Place | None:
         """The innermost module in whose call the operation was noted.

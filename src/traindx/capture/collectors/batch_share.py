@@ -11,8 +11,9 @@ from traindx.nested import first_tensor
 from traindx.records import Point
 from traindx.stats import batch_share
 
-_DENSE, _EVERY = 4, 4
-"""Measured steps at the start that are all looked at; after them one of so many."""
+_DENSE, _EVERY, _APART = 4, 4, 16
+"""Measured steps at the start that are all looked at; after them one of so many, and no two of them
+closer than so many steps."""
 
 
 class BatchShare(Collector):
@@ -47,7 +48,7 @@ class BatchShare(Collector):
             self.recorder.scalar(model, fqn, "output.batch_share", share)
 
     def _due(self) -> bool:
-        return self.recorder.round < _DENSE or self.recorder.round % _EVERY == 0
+        return self.recorder.due(dense=_DENSE, every=_EVERY, apart=_APART)
 
     def _has_batch_first(self, model: TrackedModel, tensor: Tensor) -> bool:
         """Whether its first axis is the batch: as long as the input's first axis, which is it.

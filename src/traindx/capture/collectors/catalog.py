@@ -8,6 +8,7 @@ from traindx.capture.collectors.attention import Attentions, Beginnings
 from traindx.capture.collectors.batch_share import BatchShare
 from traindx.capture.collectors.gradients import Gradients
 from traindx.capture.collectors.input import Inputs
+from traindx.capture.collectors.layout import Layout
 from traindx.capture.collectors.norms import Norms
 from traindx.capture.collectors.units import Units
 from traindx.capture.collectors.updates import Updates
@@ -33,4 +34,5 @@ def collectors(
         Gradients(recorder),
         Updates(recorder),
         Norms(recorder),
+        Layout(recorder),
     )

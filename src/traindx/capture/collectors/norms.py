@@ -9,16 +9,23 @@ import weakref
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm  # pyright: ignore[reportPrivateUsage]
 
+from traindx.capture.axes import norm_behind
 from traindx.capture.collectors import Collector
 from traindx.capture.models import TrackedModel
+from traindx.capture.nodes import saved
 from traindx.capture.recorder import Recorder
 from traindx.capture.running import Layers, Setting, Snapshot, Values, running_mean
+from traindx.nested import first_tensor
 from traindx.records import Point
 
 _CHANNELS = 512
 """Most channels of a layer whose own statistics are written."""
+
+_PASSES = 3
+"""Forward passes of a step between which buffers are copied, at most."""
 
 _Found = tuple[dict[int, str], list[tuple[str, weakref.ref[_BatchNorm]]]]
 _Taken = list[tuple[Layers, Snapshot]]
@@ -32,6 +39,27 @@ class Norms(Collector):
         self._taken: dict[TrackedModel, tuple[int, _Taken]] = {}
         self._found: dict[TrackedModel, _Found] = {}
         self._known: dict[tuple[TrackedModel, torch.device, torch.dtype], Layers] = {}
+        self._passes: dict[TrackedModel, list[_Taken]] = {}
+        self._calls: dict[tuple[TrackedModel, str], int] = {}
+
+    def forward_starts(self, model: TrackedModel, inputs: tuple[object, ...]) -> None:
+        """Copy the buffers between the first passes of a step, to tell their batches apart."""
+        passes = self._passes.setdefault(model, [])
+        if len(passes) < _PASSES:
+            passes.append(self._take(model) if passes else [])
+
+    def output(self, model: TrackedModel, fqn: str, module: nn.Module, output: object) -> None:
+        """Count calls, which checkpointing does not add to; compare frozen statistics with data."""
+        if not isinstance(module, _BatchNorm) or module.running_mean is None:
+            return
+        self._calls[model, fqn] = self._calls.get((model, fqn), 0) + 1
+        tensor = first_tensor(output) if self.recorder.wants_vectors else None
+        if tensor is None or tensor.dim() < 2:
+            return
+        if not module.training:
+            self.recorder.scalar(model, fqn, "norm.frozen_gap", _frozen_gap(module, tensor))
+        elif (rows := _zero_rows(tensor)) is not None:
+            self.recorder.scalar(model, fqn, "norm.zero_rows", rows)
 
     def round_starts(self, model: TrackedModel) -> None:
         """Copy the buffers before the step, unless the last one, just ended, has copied them."""
@@ -49,6 +77,7 @@ class Norms(Collector):
         """Compare the buffers with those before the step."""
         _, before = self._taken.pop(model, (0, []))
         now = self._take(model)
+        between = self._passes.pop(model, [])[1:]
         with np.errstate(all="ignore"):  # the user may have made errors of what NumPy ignores
             for layers, new in now:
                 self._note(model, layers, "tracked", new.tracked)
@@ -59,6 +88,10 @@ class Norms(Collector):
                 if self.recorder.wants_vectors:
                     self._note_channels(model, layers, "running_mean", new.mean)
                     self._note_channels(model, layers, "running_var", new.var)
+            if between:
+                self._compare_passes(model, [before, *between, now][:_PASSES])
+        for key in [key for key in self._calls if key[0] is model]:
+            self.recorder.scalar(*key, "norm.calls", float(self._calls.pop(key)))
         # The next round begins as this one ends, with no training between them.
         self._taken[model] = self.recorder.step + 1, now
 
@@ -98,6 +131,15 @@ class Norms(Collector):
             for quantity, values in layers.by_channel(step.batch).items():
                 self._note_channels(model, layers, quantity, values)
 
+    def _compare_passes(self, model: TrackedModel, moments: list[_Taken]) -> None:
+        """Tell the batches of the first two passes apart, from the buffers around each."""
+        for parts in zip(*moments, strict=False):
+            layers = parts[0][0]
+            if all(part[0].setting == layers.setting for part in parts):
+                start, middle, end = (part[1] for part in parts)
+                first, second = layers.compared(start, middle), layers.compared(middle, end)
+                self._note(model, layers, "pass_gap", layers.apart(first.batch, second.batch))
+
     def _note_channels(
         self, model: TrackedModel, layers: Layers, quantity: str, values: Values
     ) -> None:
@@ -110,3 +152,38 @@ class Norms(Collector):
     def _note(self, model: TrackedModel, layers: Layers, quantity: str, values: Values) -> None:
         for fqn, value in zip(layers.setting.layers, layers.numbers(values), strict=True):
             self.recorder.scalar(model, fqn, f"norm.{quantity}", value)
+
+
+def _zero_rows(output: Tensor) -> Tensor | None:
+    """The fraction of the vectors normalized that were nothing but zeros, as padding is.
+
+    Of an input (B, C) or (B, C, L), from what autograd keeps of it; None of others.
+    """
+    node = norm_behind(output.grad_fn)
+    given = None if node is None else saved(node, "input")
+    if given is None or not 2 <= given.dim() <= 3:
+        return None
+    return (given.detach() == 0).all(1).float().mean()
+
+
+def _own(norm: _BatchNorm, name: str) -> Tensor | None:
+    parameter: Tensor | None = getattr(norm, name)
+    return None if parameter is None else parameter.detach().float()
+
+
+def _frozen_gap(norm: _BatchNorm, output: Tensor) -> Tensor:
+    """How far from mean 0 and deviation 1 frozen statistics leave their input: RMS over channels.
+
+    Seen from the output, (B, C, ...), whose weight and bias are taken off; channels whose weight is
+    next to nothing tell nothing.
+    """
+    output = output.detach().float()
+    others = [axis for axis in range(output.dim()) if axis != 1]
+    var, mean = torch.var_mean(output, others, correction=0)
+    weight, bias = (_own(norm, name) for name in ("weight", "bias"))
+    weight = torch.ones_like(mean) if weight is None else weight
+    bias = torch.zeros_like(mean) if bias is None else bias
+    telling = weight.abs() > 1e-2 * weight.abs().max()
+    safe = torch.where(telling, weight, 1.0)
+    square = ((mean - bias) / safe).square() + (var.sqrt() / safe.abs() - 1).square()
+    return (torch.where(telling, square, 0.0).sum() / telling.sum()).sqrt()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,37 +32,49 @@ class Updates(Collector):
 
     def before_step(self, places: Places) -> None:
         """Keep a sample of each parameter."""
+        names: list[_Named] = []
+        samples: list[Array] = []
         for model, fqn, param in places:
             place = (model, fqn, Point.PARAM)
-            if self.recorder.measurable(place, param):
-                entries = _entries(param)
-                self._before[model, fqn] = (
-                    entries.clone() if isinstance(entries, Tensor) else np.array(entries)
-                )
-                self.recorder.exponents(place, param, replace=True)
+            if not self.recorder.measurable(place, param):
+                continue
+            entries = _entries(param)
+            if isinstance(entries, Tensor):
+                self._before[model, fqn] = entries.clone()
+            else:
+                names.append((model, fqn))
+                samples.append(entries)
+            self.recorder.exponents(place, param, replace=True)
+        if samples:
+            kept, starts = _joined(samples)
+            self._before.update(zip(names, np.split(kept, starts[1:]), strict=True))
 
     def after_step(self, places: Places) -> None:
         """Compare each sample with what the step has made of it."""
-        names: list[_Named] = []
-        pairs: list[tuple[Tensor, Tensor]] = []
-        with np.errstate(all="ignore"):  # the user may have made errors of what NumPy ignores
-            for model, fqn, param in places:
-                before = self._before.pop((model, fqn), None)
-                if before is None or before.shape != (now := _entries(param)).shape:
-                    continue
-                if isinstance(before, Tensor) and isinstance(now, Tensor):
-                    names.append((model, fqn))
-                    pairs.append((before, now))
-                elif not (isinstance(before, Tensor) or isinstance(now, Tensor)):
-                    self._note(model, fqn, *_norms(before, now))
-        for name, rms, ratio in zip(names, *_norms_on_device(pairs), strict=True):
-            self._note(*name, rms, ratio)
+        far: list[tuple[_Named, Tensor, Tensor]] = []
+        near: list[tuple[_Named, Array, Array]] = []
+        for model, fqn, param in places:
+            before = self._before.pop((model, fqn), None)
+            if before is None or before.shape != (now := _entries(param)).shape:
+                continue
+            if isinstance(before, Tensor) and isinstance(now, Tensor):
+                far.append(((model, fqn), before, now))
+            elif isinstance(before, np.ndarray) and isinstance(now, np.ndarray):
+                near.append(((model, fqn), before, now))
+        if near:
+            self._note(*_norms([before for _, before, _ in near], [now for *_, now in near]), near)
+        if far:
+            self._note(*_norms_on_device([(before, now) for _, before, now in far]), far)
 
     def _note(
-        self, model: TrackedModel, fqn: str, rms: float | Tensor, ratio: float | Tensor
+        self,
+        rms: Sequence[float | Tensor],
+        ratios: Sequence[float | Tensor],
+        found: Sequence[tuple[_Named, object, object]],
     ) -> None:
-        self.recorder.scalar(model, fqn, "param.rms", rms)
-        self.recorder.scalar(model, fqn, "update.ratio", ratio)
+        for (name, *_), size, ratio in zip(found, rms, ratios, strict=True):
+            self.recorder.scalar(*name, "param.rms", size)
+            self.recorder.scalar(*name, "update.ratio", ratio)
 
 
 def _entries(param: Tensor) -> Array | Tensor:
@@ -69,26 +82,25 @@ def _entries(param: Tensor) -> Array | Tensor:
     return sample_on_host(param) if on_host(param) else sample(param)
 
 
-def _norms(before: Array, now: Array) -> tuple[float, float]:
+def _joined(samples: Sequence[Array]) -> tuple[Array, list[int]]:
+    """A copy of all of them, one after another, in float64; and where each of them begins."""
+    ends = np.cumsum([entries.size for entries in samples]).tolist()
+    return np.concatenate(samples, dtype=np.float64), [0, *ends[:-1]]
+
+
+@np.errstate(all="ignore")  # the user may have made errors of what NumPy ignores
+def _norms(before: Sequence[Array], now: Sequence[Array]) -> tuple[list[float], list[float]]:
     """RMS before, and the norm of the change over that before: infinite from zero."""
-    size, moved = _norm(before), _norm(now - before)
-    if size:
-        return size / math.sqrt(before.size), moved / size
-    return 0.0, math.inf if moved else math.nan
-
-
-def _norm(values: Array) -> float:
-    square = float(values.dot(values))
-    if not 1e-30 < square < math.inf:  # squares of float32 may vanish or overflow
-        values = values.astype(np.float64)
-        square = float(values.dot(values))
-    return math.sqrt(square)
+    values, starts = _joined(before)
+    changes = _joined(now)[0] - values
+    squares = np.add.reduceat(values * values, starts)
+    counts = np.array([entries.size for entries in before])
+    moved = np.add.reduceat(changes * changes, starts)
+    return np.sqrt(squares / counts).tolist(), np.sqrt(moved / squares).tolist()
 
 
 def _norms_on_device(pairs: list[tuple[Tensor, Tensor]]) -> tuple[list[Tensor], list[Tensor]]:
-    """The same of several, in a handful of calls however many they are."""
-    if not pairs:
-        return [], []
+    """The same, in a handful of calls however many they are."""
     functions: Any = torch
     before, now = ([wide(pair[i]) for pair in pairs] for i in (0, 1))
     sizes = functions._foreach_norm(before)

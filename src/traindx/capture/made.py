@@ -1,0 +1,161 @@
+"""Optimizers from when they are made: those that never step, and those that replace another."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from torch import Tensor, nn
+from torch.optim.optimizer import Optimizer
+
+from traindx.capture.models import TrackedModel
+from traindx.capture.optimizers import Optimizers
+from traindx.capture.owners import Owners
+from traindx.records import Scalar, Site
+
+_MANY = 64
+"""Optimizers remembered before those that are gone are forgotten."""
+
+
+@dataclass
+class _Line:
+    """Optimizers of the very same parameters, one made after the other.
+
+    Attributes:
+        holder: The module that holds their first parameter.
+        made: The step the last one was made at.
+        count: How many replaced one that had been there for a step.
+        steps: Steps between the first and the last.
+        memory: Steps over which the last one averages.
+    """
+
+    holder: weakref.ref[nn.Module]
+    made: int
+    count: int = 0
+    steps: int = 0
+    memory: float = 0.0
+
+
+_Key = tuple[str, int, int]
+"""Kind, id of the first parameter, and number of parameters."""
+
+
+class MadeOptimizers:
+    """Every optimizer made since we listen, held weakly."""
+
+    def __init__(self, owners: Owners) -> None:
+        self._owners = owners
+        self._made: list[tuple[weakref.ref[Optimizer], int]] = []
+        self._lines: dict[_Key, _Line] = {}
+
+    def add(self, optimizer: Optimizer, step: int) -> None:
+        """One has been made, or is first heard of, after so many steps."""
+        if any(ref() is optimizer for ref, _ in self._made):
+            return
+        if len(self._made) >= _MANY:
+            self._made = [one for one in self._made if one[0]() is not None]
+            self._lines = {
+                key: line for key, line in self._lines.items() if line.holder() is not None
+            }
+        self._made.append((weakref.ref(optimizer), step))
+        params = _params(optimizer)
+        holder = self._owners.holder(params[0]) if params else None
+        if holder is None:
+            return  # whether its parameters are those of another one cannot be told
+        key = (type(optimizer).__name__, id(params[0]), len(params))
+        line = self._lines.get(key)
+        if line is None or line.holder() is not holder:
+            line = self._lines[key] = _Line(weakref.ref(holder), step)
+        if step > line.made:
+            line.count += 1
+            line.steps += step - line.made
+        line.made, line.memory = step, _memory(optimizer)
+
+    def scalars(
+        self, step: int, models: Iterable[TrackedModel], stepped: Optimizers, *, compiled: bool
+    ) -> Iterator[Scalar]:
+        """What is known after a step of those that replaced another or have not stepped.
+
+        Args:
+            step: The step.
+            models: All models.
+            stepped: The optimizers that have stepped.
+            compiled: Whether calls of the models are not seen.
+        """
+        yield from self._replaced(step)
+        yield from self._idle(step, models, stepped, compiled)
+
+    def _replaced(self, step: int) -> Iterator[Scalar]:
+        """Of each kind the longest line."""
+        longest: dict[str, _Line] = {}
+        for (kind, *_), line in self._lines.items():
+            if line.count > (longest[kind].count if kind in longest else 0):
+                longest[kind] = line
+        for kind, line in longest.items():
+            site = Site("", kind)
+            yield Scalar(step, "optimizer.replaced", float(line.count), site)
+            yield Scalar(step, "optimizer.life", line.steps / line.count, site)
+            yield Scalar(step, "optimizer.memory", line.memory, site)
+
+    def _idle(
+        self, step: int, models: Iterable[TrackedModel], stepped: Optimizers, compiled: bool
+    ) -> Iterator[Scalar]:
+        idle = [
+            (optimizer, step + 1 - made)
+            for ref, made in self._made
+            if (optimizer := ref()) is not None and not stepped.has_stepped(optimizer)
+        ]
+        if idle:
+            held = stepped.held()
+            called = [model for model in models if compiled or model.called_at == step]
+            found = {site: n for one, n in idle for site in _waiting(one, called, held)}
+            for site, steps in found.items():
+                yield Scalar(step, "optimizer.waiting", float(steps), site)
+
+    def held(self) -> set[int]:
+        """Ids of the parameters that some living one holds."""
+        living = (optimizer for ref, _ in self._made if (optimizer := ref()) is not None)
+        return {id(param) for optimizer in living for param in _params(optimizer)}
+
+
+def _waiting(optimizer: Optimizer, models: list[TrackedModel], held: set[int]) -> Iterator[Site]:
+    """Of each model the part whose parameters only this one holds, if they have gradients.
+
+    A model of which that is all has no trained part, and so is none of the run's: like an optimizer
+    it is named as a part of the run.
+    """
+    own = {id(p) for p in _params(optimizer) if p.grad is not None and id(p) not in held}
+    for model in models if own else ():
+        found = [fqn.split(".") for fqn, param in model.parameters() if id(param) in own]
+        if found:
+            shared = ".".join(_shared(found))
+            part = shared or model.confirmed
+            yield Site(model.name, shared) if part else Site("", model.name)
+
+
+def _shared(paths: list[list[str]]) -> list[str]:
+    """What paths of parameters begin with in common, without the parameters' own names."""
+    shared = paths[0][:-1]
+    for path in paths[1:]:
+        alike = [a == b for a, b in zip(shared, path[:-1], strict=False)]
+        shared = shared[: alike.index(False) if False in alike else len(alike)]
+    return shared
+
+
+def _params(optimizer: Optimizer) -> list[Tensor]:
+    return [param for group in optimizer.param_groups for param in group["params"]]
+
+
+def _memory(optimizer: Optimizer) -> float:
+    """Steps over which it averages gradients or their squares; 0 if it keeps nothing of them.
+
+    That is 1/(1 - m) of the shortest average, with weights m, m^2, …
+    """
+    group = optimizer.param_groups[0]
+    betas = group.get("betas")
+    given = cast("Iterable[object]", betas) if isinstance(betas, tuple | list) else ()
+    decays = [*given, group.get("momentum"), group.get("alpha")]
+    known = [float(m) for m in decays if isinstance(m, float | int) and 0 < m < 1]
+    return 1 / (1 - min(known)) if known else 0.0
