@@ -14,7 +14,9 @@ CHANCE = math.log(10)
 PREFLIGHT = Event(-1, EventKind.STARTED, RUN, {"kind": "preflight"})
 
 
-def probed(loss: float, *, weighted: bool = False, chance: float = CHANCE) -> Recording:
+def probed(
+    loss: float, *, weighted: bool = False, chance: float = CHANCE, one_class: bool = False
+) -> Recording:
     """A preflight that has seen this loss."""
     recording = Recording()
     recording.items.append(PREFLIGHT)
@@ -22,6 +24,7 @@ def probed(loss: float, *, weighted: bool = False, chance: float = CHANCE) -> Re
     recording.scalar(-1, "probe.chance_loss", chance)
     recording.scalar(-1, "probe.logit_std", 27.9)
     detail = {"probe": "loss-at-chance", "classes": 10, "weighted": weighted}
+    detail["one_class"] = one_class
     recording.event(-1, EventKind.OBSERVED, "net", **detail)
     recording.measured(-1)
     return recording
@@ -47,6 +50,11 @@ def test_fires_where_the_threshold_is_set_closer():
 @pytest.mark.parametrize("loss", [CHANCE, CHANCE + 0.9, CHANCE - 0.4])
 def test_silent_near_chance(loss: float):
     assert probed(loss).findings("L001") == ()
+
+
+def test_silent_below_chance_where_all_targets_are_one_class_and_not_above():
+    assert probed(0.4, one_class=True).findings("L001") == ()
+    assert probed(38.0, one_class=True).findings("L001")
 
 
 def test_silent_with_class_weights():

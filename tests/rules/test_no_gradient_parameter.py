@@ -192,3 +192,23 @@ def test_silent_on_a_gradient_that_is_there_but_could_not_be_measured():
             recording.scalar(step, "grad.absent", 0.0, param.fqn)
         recording.measured(step)
     assert recording.findings("G003") == ()
+
+
+def test_silent_on_the_bias_of_a_layer_of_whose_output_the_loss_sees_differences_only():
+    model = model_of(linear("embed", 1), linear("head", 2))
+    run = run_of(model, lambda fqn, step: 0.0 if fqn == "head.bias" else 0.1)
+    assert run.findings("G003") == ()
+
+
+def test_fires_on_a_bias_of_zeros_whose_weight_has_none_either():
+    model = model_of(linear("embed", 1), linear("head", 2))
+    run = run_of(model, lambda fqn, step: 0.0 if fqn.startswith("head") else 0.1)
+    (finding,) = run.findings("G003")
+    assert finding.evidence.numbers["parameters"] == 2
+
+
+def test_fires_on_a_weight_of_zeros_whose_bias_has_a_gradient():
+    model = model_of(linear("embed", 1), linear("head", 2))
+    run = run_of(model, lambda fqn, step: 0.0 if fqn == "head.weight" else 0.1)
+    (finding,) = run.findings("G003")
+    assert finding.evidence.site.fqn == "head"

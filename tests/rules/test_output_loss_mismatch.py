@@ -49,6 +49,20 @@ BINARY: dict[str, Json] = {
     "target_values": 2,
     "outside_unit": 0.0,
 }
+TAGS: dict[str, Json] = {
+    **SCORES,
+    "prediction_shape": [32, 8, 8],
+    "target_shape": [32, 8],
+    "features_last": False,
+}
+ALIGNED: dict[str, Json] = {
+    **SCORES,
+    "function": "ctc_loss",
+    "prediction_shape": [16, 32, 6],
+    "target_shape": [32, 4],
+    "prediction_max": -0.1,
+    "exp_sums_over": [2],
+}
 
 
 def seen(facts: dict[str, Json], **changes: Json) -> Probing:
@@ -77,6 +91,9 @@ def seen(facts: dict[str, Json], **changes: Json) -> Probing:
         (SCORES, {"function": "kl_div", "sums_over": [1], "made_by": ["Softmax"]}, "logarithms"),
         (BINARY, {"target_min": -1.0, "outside_unit": 0.5}, "takes targets from 0 to 1"),
         (REGRESSION, {"made_by": ["Sigmoid"]}, "60% of the targets lie outside"),
+        (ALIGNED, {"exp_sums_over": []}, "`ctc_loss` takes logarithms of probabilities"),
+        (TAGS, {"features_last": True}, "classes on axis 1 of 32x8x8"),
+        (BINARY, {"function": "hinge"}, "takes targets of -1 and 1, and is given 0 and 1"),
         (REGRESSION, {"made_by": ["Tanh"]}, "30% of the targets lie outside"),
         (REGRESSION, {"made_by": ["Relu"]}, "50% of the targets lie outside"),
     ],
@@ -119,6 +136,10 @@ def test_fires_more_softly_for_what_may_be_meant(
                   "exp_sums_over": [1]}),
         (REGRESSION, {"made_by": ["Sigmoid"], "outside_unit": 0.02}),
         (REGRESSION, {"made_by": ["Mul", "Tanh"]}),
+        (ALIGNED, {}),
+        (TAGS, {}),
+        (TAGS, {"features_last": True, "prediction_shape": [32, 7, 8], "target_shape": [32, 8]}),
+        (BINARY, {"function": "hinge", "target_min": -1.0}),
         (REGRESSION, {"prediction_shape": [1, 1], "target_shape": [1]}),
         (REGRESSION, {"prediction_shape": [32, 4], "target_shape": [32, 1]}),
         (BINARY, {"function": "binary_cross_entropy", "made_by": ["Sigmoid", "Addmm"]}),

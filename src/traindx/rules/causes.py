@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from traindx.findings import Finding
+from traindx.records import Site
 from traindx.rules.order import Places
 
 SLACK = 100
@@ -86,4 +87,11 @@ def _upstream(cause: Finding, symptom: Finding, places: Places) -> bool:
         return False
     backward = cause.code.startswith("F") and symptom.code.startswith("G")
     whole = backward or not there.fqn or not places.in_model(there)
-    return whole or places.of(here) <= places.of(there)
+    return whole or places.of(here) <= max(places.of(there), places.of(_lost_at(symptom)))
+
+
+def _lost_at(symptom: Finding) -> Site:
+    """Where a symptom shows first: F001 names the layer that still sees, and loses it behind."""
+    evidence = symptom.evidence
+    behind = evidence.layers[:1] if symptom.code == "F001" else ()
+    return Site(evidence.site.model, behind[0]) if behind else evidence.site

@@ -18,8 +18,8 @@ MESSAGES: dict[str, str] = {
     "Standard deviation (biased)": "標準差（偏估計）",
     "Root mean square": "均方根",
     "Euclidean norm": "歐氏範數",
-    "Least element": "最小元素",
-    "Greatest element": "最大元素",
+    "Least element, among stretches where there are many,": "最小元素（元素很多時取自若干區段）",
+    "Greatest element, among stretches where there are many,": "最大元素（元素很多時取自若干區段）",
     "Fraction of exact zeros in a sample, taken of inputs and outputs": (
         "樣本中恰為 0 的比例（只取自輸入與輸出）"
     ),
@@ -42,8 +42,8 @@ MESSAGES: dict[str, str] = {
     ),
     "First dimension of the model's first tensor argument.": "模型第一個張量引數的第一個維度。",
     "Backward passes in the step.": "這一步中的反向傳播次數。",
-    "RMS of the parameter before the step, over a sample of about 4,096 entries.": (
-        "參數在這一步之前的 RMS，取約 4,096 個元素的樣本。"
+    "RMS of the parameter before the step, over a sample of a few thousand entries.": (
+        "參數在這一步之前的 RMS，取數千個元素的樣本。"
     ),
     "RMS of the parameter's change in the step over its RMS before, over the same sample; "
     "infinite where the parameter was zero.": (
@@ -87,11 +87,12 @@ MESSAGES: dict[str, str] = {
     ),
     "Variance across the samples of a batch over the mean square, both averaged over up to 128 "
     "samples and about 32 entries of each: 0 where every sample gives the same output, NaN where "
-    "all of it is 0. Taken in the first four measured steps and every fourth after them, of "
-    "outputs whose first axis is known to be the batch.": (
+    "all of it is 0. Taken in the first four measured steps, later in every fourth and at least 16 "
+    "steps apart, of outputs whose first axis is known to be the batch.": (
         "批次中各樣本之間的變異數除以均方，兩者皆取至多 128 個樣本、每個樣本約 32 個元素的平均："
         "每個樣本的輸出都相同時為 0，全部為 0 時為 NaN。"
-        "在前四個量測步及其後每四個量測步量測一次，只量測已知第一軸為批次的輸出。"
+        "在前四個量測步量測，其後每四個量測步一次且至少相隔 16 步，"
+        "只量測已知第一軸為批次的輸出。"
     ),
     "Fraction of a ReLU's units (channels) whose output was zero over a stretch of measured steps "
     "with at least 1,024 values of each unit from at least 64 samples. It stands at the ReLU or, "
@@ -127,9 +128,11 @@ MESSAGES: dict[str, str] = {
     ),
     "as the normalization keeps it, after the step.": "為正規化層在這一步之後所保存的值。",
     "{what} Of up to 16 queries in up to 16 heads of 2 samples, computed again from what autograd "
-    "keeps of every attention with a graph; at the innermost module that it was called in.": (
+    "keeps of every attention with a graph; at the innermost module that it was called in. After "
+    "the first four measured steps at least 8 steps apart.": (
         "{what}取 2 個樣本、至多 16 個注意力頭（head）中至多 16 個 query，"
         "由 autograd 為每個帶有計算圖的注意力所保留的內容重新算出；位於呼叫它的最內層模組。"
+        "前四個量測步之後，至少相隔 8 步。"
     ),
     "Mean entropy of attention's weights over the logarithm of the keys that the mask lets "
     "through: 1 where all are weighted alike, 0 where one takes all (collapse, Zhai et al. 2023). "

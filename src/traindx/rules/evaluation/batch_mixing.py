@@ -28,13 +28,14 @@ def batch_mixing(run: Run) -> Iterator[Evidence]:
     attention or LSTM that takes the batch for time, a reshape that mixes samples.
 
     ## How it is measured
-    By preflight, exactly: the model runs on the batch, and on the same batch with the second half
-    of its samples replaced by others, with the same random state, buffers and shapes. Outputs of
-    the first half must agree within rounding (1e-4 of their RMS in float32, 16 units in the last
-    place of shorter types). The place is the first module, from the inside, that was given the
-    same for the kept samples in both runs and made another output. In training the same is done
-    with the modes as the script has them. If it disappears once batch normalization uses its
-    running statistics, as it should, nothing is said; else it is told as information.
+    By preflight, exactly: the model runs on the batch, and on the same batch with one half of its
+    samples replaced by others, with the same random state, buffers and shapes; once the first half
+    and once the second. Outputs of the other half must agree within rounding (1e-4 of their RMS in
+    float32, 16 units in the last place of shorter types). The place is the first module, from the
+    inside, that was given the same for the kept samples in both runs and made another output. In
+    training the same is done with the modes as the script has them. If it disappears once batch
+    normalization uses its running statistics, as it should, nothing is said; else it is told as
+    information.
 
     ## How to fix
     Look for the axis in the named module: `softmax(dim=-1)` and not `dim=0`; `batch_first=True` in

@@ -65,7 +65,7 @@ def too_few_windows(run: Run) -> str:
     severity=Severity.WARNING,
     reads=("units.dead_fraction",),
     applies=too_few_windows,
-    explained_by=("G006", "O001"),
+    explained_by=("G006", "N011", "N012", "O001"),
     remedies=("use-leaky-relu", "lower-lr"),
 )
 def dead_units(

@@ -77,7 +77,7 @@ def too_few_samples(run: Run) -> str:
     reads=("output.batch_share",),
     hits=_HITS,
     applies=too_few_samples,
-    explained_by=("F003", "F005", "O001"),
+    explained_by=("F003", "F005", "N010", "N011", "N012", "O001"),
     remedies=("use-relu-he",),
 )
 def input_blind_depth(run: Run, *, share: float = 1e-6, layers: float = 5) -> Iterator[Evidence]:
@@ -100,7 +100,8 @@ def input_blind_depth(run: Run, *, share: float = 1e-6, layers: float = 5) -> It
     weight layers in a row must each leave at most a tenth of the share before them, and nothing
     behind may bring it back. This must hold at three measured steps in a row, with at least 64
     samples in them together. The share is looked at in the first four measured steps and in every
-    fourth after them. The finding names the weight layer from which on the input fades.
+    fourth after them, at least 16 steps apart. The finding names the weight layer from which on the
+    input fades.
 
     ## How to fix
     Initialize for the activation in use. PyTorch's default for `nn.Linear` leaves a third of the

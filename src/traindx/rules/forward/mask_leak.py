@@ -31,10 +31,11 @@ def mask_leak(run: Run) -> Iterator[Evidence]:
     of the positions that count). The second half of every sequence is replaced by other elements
     that occur in the batch; in evaluation, outputs at earlier positions whose target counts must
     stay the same within rounding (1e-4 of the output's RMS in float32, 16 units in the last place
-    of shorter types). Padding: only where the model is given a mask; what it masks (one constant
-    at the beginning or end of the sequences) is replaced, and outputs at real positions, or for
-    the sequence as a whole, must stay. The place is the first module, from the inside, that was
-    given the same at those positions and made another output.
+    of shorter types). Padding: only where the model is given a mask, of the sequence or with more
+    positions before it that are alike in all samples (one for the whole of a sample); what it masks
+    (one constant at the beginning or end of the sequences) is replaced, and outputs at real
+    positions, or for the sequence as a whole, must stay. The place is the first module, from the
+    inside, that was given the same at those positions and made another output.
 
     ## How to fix
     Future: give attention `is_causal=True` or an upper triangular mask with `diagonal=1`, pad a

@@ -12,6 +12,10 @@ from traindx.messages import Message, listed, say
 from traindx.rules.probed import STEP, Observation, observations
 from traindx.rules.rule import rule
 from traindx.run import Run
+from traindx.signal.chain import sigmoid_chain_bound
+
+_CHAIN = 4
+"""Sigmoids from which on there is a word on their chain."""
 
 
 @rule(
@@ -103,12 +107,30 @@ def _evidence(seen: Observation, names: list[str], drift: _Drift) -> Evidence:
             fall=fall,
             growth=growth,
         ),
-        numbers={"fall": fall, "growth": growth, "layers": len(names)},
-        cause=say("The gains of the weights do not fit the activations between them."),
+        numbers={"fall": fall, "growth": growth, "layers": len(names), **_bound(seen)},
+        cause=_cause(seen),
         fix=_fix(seen),
         excluded=(say("pooling over positions"), say("branches that begin with zeros")),
         layers=first_layers(names),
         profiles=("probe.output_rms", "probe.gradient_rms"),
+    )
+
+
+def _bound(seen: Observation) -> dict[str, float]:
+    """What sigmoids alone let through, where there is a chain of them."""
+    sigmoids = int(seen.number("sigmoids"))
+    return {"bound": float(sigmoid_chain_bound(sigmoids))} if sigmoids >= _CHAIN else {}
+
+
+def _cause(seen: Observation) -> Message:
+    bound = _bound(seen)
+    if not bound:
+        return say("The gains of the weights do not fit the activations between them.")
+    return say(
+        "{sigmoids} sigmoids one after another let through at most 0.25^{sigmoids} = {bound:.3g} "
+        "of the gradient where the weights between have a spectral norm of 1.",
+        sigmoids=int(seen.number("sigmoids")),
+        bound=bound["bound"],
     )
 
 

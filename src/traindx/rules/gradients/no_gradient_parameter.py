@@ -78,7 +78,12 @@ def _cause_and_fix(failure: _Failure, fqn: str) -> tuple[Message, Message]:
             )
 
 
-@rule("G003", severity=Severity.ERROR, reads=("grad.absent",), explained_by=("F003",))
+@rule(
+    "G003",
+    severity=Severity.ERROR,
+    reads=("grad.absent",),
+    explained_by=("F003", "N011", "N012"),
+)
 def no_gradient_parameter(run: Run, *, steps: float = 50) -> Iterator[Evidence]:
     """Parameters that the optimizer is to train have never had a gradient.
 
@@ -106,7 +111,9 @@ def no_gradient_parameter(run: Run, *, steps: float = 50) -> Iterator[Evidence]:
     trained at every k-th step only: for k up to 10 among the first ten steps, which are all
     measured; for a larger k in the long run, since later measured steps fall at irregular places,
     but the finding may stand until then. With `--every N` a k that has a factor in common with N
-    may never be met. A bias before a normalization has a tiny one. A layer whose units are all dead
+    may never be met. A bias before a normalization has a tiny one. A bias of exact zeros whose
+    weight has a gradient is left out: of a loss of differences, as a siamese network and the critic
+    of a Wasserstein GAN have, it is free. A layer whose units are all dead
     from the start has exact zeros: it is a warning that says so, not an error, since no graph is
     cut. An auxiliary head that is called in the middle of the network and not used looks like a
     cut.
@@ -119,6 +126,7 @@ def no_gradient_parameter(run: Run, *, steps: float = 50) -> Iterator[Evidence]:
     for model in run.models.values():
         held = _held(run, model)
         silent = [param for param, series in held if _is_silent(run, series, steps)]
+        silent = [param for param in silent if not _is_free(run, model, param, held, silent)]
         if silent:
             yield from _findings(run, model, [param for param, _ in held], silent)
 
@@ -150,6 +158,25 @@ def _lowest_is_zero(run: Run, site: Site) -> bool:
 
 def _always_zero(series: Series) -> bool:
     return series.last == 0 and series.unchanged_since == series.first_step
+
+
+def _is_free(
+    run: Run,
+    model: ModelFacts,
+    param: ParamFacts,
+    held: list[tuple[ParamFacts, Series]],
+    silent: list[ParamFacts],
+) -> bool:
+    """Whether it is a bias that the loss cannot see, since it sees differences of outputs only.
+
+    Its gradient is a sum over what its weight multiplies; that the weight has one shows that
+    backward brings more than zeros.
+    """
+    if not param.fqn.rpartition(".")[2].startswith("bias"):
+        return False
+    if run.at("grad.max", Site(model.name, param.fqn)) is None:  # it is missing, not zero
+        return False
+    return any(one.module == param.module and one not in silent for one, _ in held)
 
 
 def _findings(

@@ -19,7 +19,7 @@ _SHOWN = 4
     severity=Severity.ERROR,
     reads=("probe.gradient_error",),
     source="probe",
-    explained_by=("S012",),
+    explained_by=("L003", "S012"),
 )
 def wrong_gradient(run: Run, *, wrong: float = 1e-3, doubtful: float = 1e-4) -> Iterator[Evidence]:
     """The gradient that autograd computes is not the derivative of the loss.

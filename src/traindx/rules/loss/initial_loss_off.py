@@ -43,8 +43,10 @@ def initial_loss_off(run: Run, *, above: float = 1.0, below: float = 0.5) -> Ite
 
     ## False alarms
     Class weights and label smoothing change what a guess pays: with class weights nothing is said.
-    A pretrained model starts below chance, which is why that is told as information only. With a
-    batch of a few samples the loss of a guess scatters, too.
+    A pretrained model starts below chance, which is why that is told as information only. Where all
+    samples of the batch have the same target, as the positives of a contrastive loss, a guess may
+    know it, and no loss is too low. With a batch of a few samples the loss of a guess scatters,
+    too.
 
     ## References
     CS231n notes, "Neural Networks Part 3: Learning and Evaluation", section "Before learning:
@@ -58,7 +60,7 @@ def initial_loss_off(run: Run, *, above: float = 1.0, below: float = 0.5) -> Ite
         excess = series.last - chance.last
         if math.isnan(excess) or excess > above:
             yield _above(run, site, seen, series.last, chance.last)
-        elif excess < -below:
+        elif excess < -below and not seen.detail.get("one_class"):
             yield _below(site, seen, series.last, chance.last)
 
 

@@ -38,10 +38,11 @@ def input_defect(run: Run, *, copies: float = 0.5, constant: float = 0.5) -> Ite
     dataset and the sampler.
 
     ## False alarms
-    Tokens, states of a small world and other whole numbers repeat by nature; only a batch of
-    nothing but copies is reported of them. Images with an empty border have constant features,
-    fewer than half. Sampling with replacement gives some copies, 37 % at most of a batch as large
-    as the data. A model that generates from noise it draws itself is given what does not matter.
+    Tokens, states of a small world and other whole numbers repeat by nature, also if they are
+    scaled to evenly spaced values; only a batch of nothing but copies is reported of them. Images
+    with an empty border have constant features, fewer than half. Sampling with replacement gives
+    some copies, 37 % at most of a batch as large as the data. A model that generates from noise it
+    draws itself is given what does not matter.
 
     ## References
     Breck et al., "Data validation for machine learning" (MLSys 2019). CS231n, "Neural Networks Part

@@ -107,11 +107,11 @@ def gap_of(
     if not gaps:
         return Gap()
     typical = median(gaps)
-    samples = _samples(run, site, norm, before, window) if typical > least else 0.0
+    samples = samples_of(run, site, norm, before, window) if typical > least else 0.0
     return Gap(typical, math.sqrt(1.5 / samples) if samples else 0.0, len(gaps))
 
 
-def _samples(run: Run, site: Site, norm: ModuleFacts, before: int, window: int) -> float:
+def samples_of(run: Run, site: Site, norm: ModuleFacts, before: int, window: int) -> float:
     """As how many independent samples a batch estimates the layer's statistics; 0 if unknown.
 
     N samples estimate the mean with variance 1/N and, in units of the standard deviation, the scale

@@ -73,7 +73,7 @@ class _Start:
     severity=Severity.WARNING,
     reads=("update.ratio",),
     silent_in=("warmup",),
-    explained_by=("G006",),
+    explained_by=("G006", "O016"),
     remedies=("lower-lr",),
 )
 def lr_too_high(

@@ -25,7 +25,8 @@ def missing_nonlinearity(run: Run, *, rounding: float = 1e-8) -> Iterator[Eviden
     large as the data, the RMS of the difference over that of f(x + d) - f(x - d) is below
     `rounding` in float64, at the output of the last linear layer or convolution, whatever stands
     behind it. It is measured in evaluation mode, in which dropout does nothing and BatchNorm is
-    affine. At least two layers must stand one behind the other.
+    affine, with every trained parameter moved by a tenth, so that a branch that starts times zero
+    counts. At least two layers must stand one behind the other.
 
     ## How to fix
     Put a nonlinear function between the layers: `nn.ReLU()`, `nn.GELU()`. Check that an activation

@@ -27,7 +27,10 @@ def unreached_parameter(run: Run) -> Iterator[Evidence]:
     holds is None although their module is called. They are then all changed by a tenth of their
     size, and the loss is computed again with the same random numbers. If it changes by more than
     rounding, the loss depends on them and the graph is cut: an error. If not, their output is not
-    used in this loss: information.
+    used in this loss: information. What another backward pass of the script reaches is left out:
+    one before its first step, or, if the first step leaves something without gradient, one of up
+    to 8 further steps, for which the script goes on for up to 10 seconds; then everything is put
+    back to where it was at the first step.
 
     ## How to fix
     Find what cuts the graph behind the named module and take it out. If the part is not meant to be
@@ -36,8 +39,9 @@ def unreached_parameter(run: Run) -> Iterator[Evidence]:
 
     ## False alarms
     Parameters that the optimizer does not hold are not looked at: a teacher, a target network, the
-    other player of an adversarial pair. One optimizer for parts that are trained in turn, by losses
-    that detach each other, is reported. A module that is never called is S005's.
+    other player of an adversarial pair. Parts that are trained in turn by one optimizer and losses
+    that detach each other are reported if the turn changes only after more than 8 steps, or where
+    preflight is given a model and not a script. A module that is never called is S005's.
 
     ## References
     PyTorch documentation, "Autograd mechanics", on `requires_grad`, `detach` and `no_grad`. van den

@@ -22,20 +22,21 @@ def unused_module(run: Run) -> Iterator[Evidence]:
 
     ## How it is measured
     One forward pass and loss of the batch, with every module's calls counted, and one backward
-    pass. A module is reported if neither it nor any module in it is called and no gradient reaches
-    its parameters: what is used without a call (a weight given to a function, the parts of
-    `nn.MultiheadAttention`) gets a gradient. It is a warning if the module has parameters that are
-    to be trained, and information else; of those without parameters, the first of each kind stands
-    for all.
+    pass; four more with other random numbers, if a parameter is left out. A module is reported if
+    neither it nor any module in it is called and no gradient reaches its parameters: what is used
+    without a call (a weight given to a function, the parts of `nn.MultiheadAttention`) gets a
+    gradient. It is a warning if the module has parameters that are to be trained, and information
+    else; of those without parameters, the first of each kind stands for all.
 
     ## How to fix
     Call it in `forward`, or delete it. If it is used on other batches only, nothing is wrong.
 
     ## False alarms
-    A branch that only some batches take (an expert without tokens, a layer dropped at random, a
-    head of another task) is not called on this batch. A dropout whose `p` alone is read, as
-    attention does, is not called at all; that is no more than information, as is any module without
-    parameters. Empty containers, `nn.Identity` and loss modules are left out.
+    A branch that only some batches take (an expert without tokens, a head of another task) is not
+    called on this batch. A layer that is dropped at random nearly always is in one of five passes.
+    A dropout whose `p` alone is read, as attention does, is not called at all; that is no more than
+    information, as is any module without parameters. Empty containers, `nn.Identity` and loss
+    modules are left out.
 
     ## References
     PyTorch documentation, `find_unused_parameters` of `DistributedDataParallel`, which must be told

@@ -1,0 +1,138 @@
+"""N011: the weights of normalizations start at zero everywhere, or are decayed away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from traindx.facts import ModelFacts
+from traindx.findings import Evidence, Severity, first_layers
+from traindx.messages import Message, say
+from traindx.records import Site
+from traindx.rules.normalization.scale import has_weight, normalizations, weight_of
+from traindx.rules.rule import rule
+from traindx.run import Run
+
+
+@rule("N011", severity=Severity.WARNING, reads=("param.rms",), explained_by=("O001",))
+def affine_collapse(
+    run: Run, *, ratio: float = 0.1, share: float = 0.2, steps: float = 10
+) -> Iterator[Evidence]:
+    """The weights of normalizations are next to nothing, and let nothing through.
+
+    ## Why it matters
+    The weight of a normalization is the size of what it lets through. Where it is zero, the output
+    is the bias alone, the same for every input, and no gradient passes to the layers before it.
+    Weight decay pulls it there as it does every weight, though its size is not what overfits. At
+    the end of a residual branch a weight of zero is a good start; in every layer it is none, since
+    nothing goes around.
+
+    ## How it is measured
+    On the RMS of each weight. Either all of a model's weights of normalizations (two or more) were
+    exactly zero at the first step and are still under `ratio` after `steps` steps, which is an
+    error. Or at least a share `share` of them has fallen under `ratio` of its size at the first
+    step while an optimizer decays them. One finding per model, at the first such layer.
+
+    ## How to fix
+    Start at 1 wherever no skip connection goes around. Give weights of normalizations and biases a
+    group without weight decay.
+
+    ## False alarms
+    Zero at the end of residual branches only is not reported. Pruning by the weights of
+    normalizations (Liu et al. 2017) shrinks them on purpose, by a penalty in the loss and not by
+    weight decay.
+
+    ## References
+    Goyal et al., "Accurate, large minibatch SGD" (2017), section 5.1, on the zero start of the last
+    BatchNorm of a branch. He et al., "Bag of tricks for image classification with convolutional
+    neural networks" (2019), section 3.1, on no decay of weights of normalizations. Liu et al.,
+    "Learning efficient convolutional networks through network slimming" (2017).
+    """
+    for model in run.models.values():
+        sizes = {
+            norm.fqn: size
+            for norm in normalizations(model)
+            if has_weight(model, norm) and (size := weight_of(run, model, norm)) is not None
+        }
+        if not sizes or max(size.step for size in sizes.values()) < steps:
+            continue
+        zero = len(sizes) > 1 and all(size.first == 0 for size in sizes.values())
+        if zero and all(size.last < ratio for size in sizes.values()):
+            yield _evidence(model, list(sizes), run.step, _zeros(len(sizes)), Severity.ERROR)
+            continue
+        fallen = [
+            fqn
+            for fqn, size in sizes.items()
+            if size.first > 0 and size.last < ratio * size.first and _decay(run, model, fqn)
+        ]
+        if fallen and len(fallen) >= share * len(sizes):
+            size = sizes[fallen[0]]
+            told = say(
+                "weight decay has brought the weights of {count} of {norms} normalization layers "
+                "under {ratio:g} of their first size, of `{first}` to {left:.2g} of it",
+                count=len(fallen),
+                norms=len(sizes),
+                ratio=ratio,
+                first=fallen[0],
+                left=size.last / size.first,
+            )
+            yield _evidence(model, fallen, run.step, told, Severity.WARNING)
+
+
+def _zeros(count: int) -> Message:
+    return say(
+        "the weights of all {count} normalization layers were 0 at the first step and have stayed "
+        "near it",
+        count=count,
+    )
+
+
+def _decay(run: Run, model: ModelFacts, fqn: str) -> bool:
+    """Whether an optimizer that holds a layer's weight decays anything."""
+    weight = f"{fqn}.weight".removeprefix(".")
+    holders = {name for p in model.params if p.fqn == weight for name in p.optimizers}
+    groups = [group for name in holders & run.optimizers.keys() for group in _groups(run, name)]
+    return any(
+        isinstance(d := group.get("weight_decay"), int | float) and d > 0 for group in groups
+    )
+
+
+def _groups(run: Run, optimizer: str) -> tuple[dict[str, object], ...]:
+    return tuple(dict(group) for group in run.optimizers[optimizer].groups)
+
+
+def _evidence(
+    model: ModelFacts, layers: list[str], step: int, message: Message, severity: Severity
+) -> Evidence:
+    zero = severity is Severity.ERROR
+    return Evidence(
+        site=Site(model.name, layers[0]),
+        step=step,
+        message=message,
+        numbers={"layers": len(layers)},
+        cause=(
+            say("No skip connection goes around them, so nothing passes.")
+            if zero
+            else say("They are in a group with weight decay.")
+        ),
+        fix=(
+            say(
+                """\
+for m in {model}.modules():
+    if hasattr(m, "eps") and getattr(m, "weight", None) is not None:
+        torch.nn.init.ones_(m.weight)""",
+                model=model.name,
+            )
+            if zero
+            else say(
+                """\
+vectors = [p for p in {model}.parameters() if p.dim() < 2]
+matrices = [p for p in {model}.parameters() if p.dim() > 1]
+groups = [{{"params": matrices}}, {{"params": vectors, "weight_decay": 0.0}}]""",
+                model=model.name,
+            )
+        ),
+        excluded=(say("a zero start at the end of residual branches"),),
+        series=("param.rms",),
+        severity=severity,
+        layers=first_layers(layers),
+    )

@@ -1,0 +1,92 @@
+"""E006: copies of a trained model that are evaluated."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.recording import Recording, chain
+from traindx.facts import Json
+from traindx.findings import Severity
+from traindx.records import EventKind
+
+
+def run_of(*details: dict[str, Json]) -> Recording:
+    """A run in which a copy is evaluated, once for each of these comparisons."""
+    recording = Recording(chain(2))
+    for step in range(10):
+        recording.scalar(step, "loss", 1.0)
+        recording.measured(step)
+    for detail in details:
+        told: dict[str, Json] = {
+            "of": "net",
+            "parameters": 4,
+            "equal": 0,
+            "differing": [],
+            "distance": 0.05,
+        }
+        recording.event(9, EventKind.COPY, "ema", **(told | detail))
+    recording.ended(10)
+    return recording
+
+
+STALE: dict[str, Json] = {"norms": 2, "gap": 1.4, "norm": "bn1", "counted": 0}
+
+
+def test_fires_when_the_statistics_were_not_copied():
+    (finding,) = run_of(STALE).findings("E006")
+    assert finding.severity is Severity.ERROR
+    assert finding.evidence.site == ("net", "")
+    assert "lie 1.40 standard deviations from those of net" in finding.evidence.message
+    assert "No batch has ever updated the statistics of ema" in finding.evidence.cause
+    assert "zip(ema.buffers(), net.buffers())" in finding.evidence.fix
+
+
+def test_a_smaller_gap_is_a_warning_and_a_counted_one_was_left_behind():
+    (finding,) = run_of(STALE | {"gap": 0.6, "counted": 40}).findings("E006")
+    assert finding.severity is Severity.WARNING
+    assert "its statistics were not" in finding.evidence.cause
+
+
+@pytest.mark.parametrize("detail", [{"gap": 0.5}, {"gap": 0.9, "distance": 0.45}])
+def test_silent_when_the_gap_is_small_or_as_far_as_the_weights(detail: dict[str, Json]):
+    assert run_of(STALE | detail).findings("E006") == ()
+
+
+def test_fires_when_a_part_of_the_parameters_was_lost():
+    (finding,) = run_of({"equal": 3, "differing": ["0.bias"]}).findings("E006")
+    assert finding.severity is Severity.WARNING
+    assert finding.evidence.message == (
+        "of the 4 parameters of net, 3 are exactly equal in ema, which is evaluated, and 1 are "
+        "not: 0.bias"
+    )
+
+
+def test_silent_on_an_average_and_on_an_exact_copy():
+    assert run_of({"equal": 0}, {"equal": 1}).findings("E006") == ()
+    assert run_of({"equal": 4, "distance": 0.0}).findings("E006") == ()
+
+
+def test_the_last_comparison_counts():
+    assert run_of(STALE, STALE | {"gap": 0.0}).findings("E006") == ()
+
+
+def test_silent_on_a_copy_of_a_model_that_is_not_known():
+    assert run_of(STALE | {"of": "other"}).findings("E006") == ()
+
+
+def test_fires_when_an_average_of_far_weights_has_the_statistics_of_its_last_member():
+    average: dict[str, Json] = {"norms": 2, "gap": 0.0, "distance": 0.6}
+    (finding,) = run_of(average).findings("E006")
+    assert finding.severity is Severity.WARNING
+    assert "differ from those of net by 0.6 of their size" in finding.evidence.message
+    assert run_of(average | {"distance": 0.4}).findings("E006") == ()
+    assert run_of(average | {"gap": 0.1}).findings("E006") == ()
+
+
+def test_fires_when_modules_are_built_with_other_numbers():
+    settings: dict[str, Json] = {"equal": 4, "settings": ["ln.offset: 1, 0", "ln.eps: 1, 2"]}
+    (finding,) = run_of(settings).findings("E006")
+    assert finding.evidence.message == (
+        "modules of ema, which is evaluated with the parameters of net, are built with other "
+        "numbers than those of net: ln.offset: 1, 0; ln.eps: 1, 2"
+    )
