@@ -6,14 +6,17 @@ With `--check` nothing is written; the exit code is 1 if a page is missing, old,
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from traindx.norm.audit.check import Needs, every_check
 from traindx.quantities import QUANTITIES
 from traindx.rules.catalog import catalog
 from traindx.rules.page import markdown
+from traindx.rules.rule import Rule
 
 NEEDS = {
     Needs.NOTHING: "a checkpoint or a model",
@@ -22,15 +25,46 @@ NEEDS = {
     Needs.DATA: "a model and a batch of its data",
 }
 DOCS = Path(__file__).resolve().parent.parent / "docs"
+DETECTION = DOCS.parent / "benchmarks" / "results" / "detection.json"
 NOTE = "<!-- Made from the code by `make docs`. -->\n"
 
 
 def pages() -> dict[str, str]:
     """Every generated page by its path below docs/."""
-    rules = {f"rules/{rule.code}.md": markdown(rule) for rule in catalog().values()}
+    rules = {f"rules/{rule.code}.md": page(rule, counted()) for rule in catalog().values()}
     lists = {"quantities.md": quantity_list(), "audit-checks.md": check_list()}
     texts = {"rules/README.md": rule_list(), **lists, **rules}
     return {name: f"{NOTE}\n{text}" for name, text in texts.items()}
+
+
+def counted() -> dict[str, Any]:
+    """What `benchmarks/detection.py --write` counted last; empty if it has not been run."""
+    return json.loads(DETECTION.read_text(encoding="utf-8")) if DETECTION.exists() else {}
+
+
+def page(rule: Rule, counts: dict[str, Any]) -> str:
+    """The page of a rule, with how often it was right in the zoo."""
+    count = counts.get("rules", {}).get(rule.code)
+    return markdown(rule) + (f"\n{in_the_zoo(count, counts)}" if count else "")
+
+
+def in_the_zoo(count: dict[str, Any], counts: dict[str, Any]) -> str:
+    """How often a rule found its faults, and accused healthy runs, in the benchmark's words."""
+    halves = " and ".join(counts["halves"])
+    seeds = f"{counts['seeds']} seed{'s' * (counts['seeds'] != 1)}"
+    found = (
+        f"Of {count['runs']} runs of {count['programs']} programs with this fault it found "
+        f"{count['found']}, and {count['first']} as the first cause."
+        if count["runs"]
+        else "No program there has this fault."
+    )
+    return (
+        f"## In the zoo\n\n{found} In {count['healthy_runs']} healthy runs it warned "
+        f"{count['false_alarms']} times: with 95 % confidence in less than "
+        f"{count['alarm_bound']:.1%} of such runs, and in less than "
+        f"{count['program_bound']:.1%} of such programs. Counted by "
+        f"[benchmarks/detection.py](../detection.md), {seeds}, {halves} half.\n"
+    )
 
 
 def rule_list() -> str:

@@ -3,6 +3,8 @@
 expects: O001
 place:
 source: Adam's step is about lr for every entry, however small the gradient (Kingma & Ba 2015)
+kind: optimizer
+shows: final loss lower
 """
 
 import argparse
@@ -50,6 +52,8 @@ def main():
         optimizer.step()
         if step % 20 == 19:
             print(f"step {step + 1} loss {loss.item():.4f}")
+    with torch.no_grad():
+        print(f"final loss {F.cross_entropy(model(images), labels).item():.4f}")
 
 
 if __name__ == "__main__":

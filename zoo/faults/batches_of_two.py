@@ -3,6 +3,8 @@
 expects: N003
 place: 1
 source: a memory limit met by a smaller batch (Wu & He, "Group Normalization", ECCV 2018)
+kind: normalization
+shows: final accuracy higher
 """
 
 import argparse
@@ -48,6 +50,7 @@ def main():
         optimizer.step()
         if step % 100 == 99:
             print(f"step {step + 1} accuracy {accuracy(model, inputs, labels):.3f}")
+    print(f"final accuracy {accuracy(model, inputs, labels):.4f}")
 
 
 if __name__ == "__main__":

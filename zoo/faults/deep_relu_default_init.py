@@ -3,6 +3,8 @@
 expects: F001
 place: 0
 source: a deep plain network built without a thought for its initialization (He et al. 2015)
+kind: init
+shows: final accuracy higher
 """
 
 import argparse
@@ -45,6 +47,7 @@ def main():
             optimizer.step()
             right += (output.argmax(1) == labels[batch]).sum().item()
         print(f"epoch {epoch} loss {loss.item():.4f} accuracy {right / len(inputs):.3f}")
+    print(f"final accuracy {right / len(inputs):.4f}")
 
 
 if __name__ == "__main__":

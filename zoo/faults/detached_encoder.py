@@ -3,6 +3,8 @@
 expects: G003
 place: encoder
 source: a stop-gradient left over from logging or from another experiment
+kind: gradient
+shows: final loss lower
 """
 
 import argparse
@@ -49,6 +51,8 @@ def main():
         optimizer.step()
         if step % 20 == 19:
             print(f"step {step + 1} loss {loss.item():.4f}")
+    with torch.no_grad():
+        print(f"final loss {F.cross_entropy(model(images), labels).item():.4f}")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 expects: F006
 place:
 source: contrastive losses on pairs, in which an image sometimes meets itself
+kind: gradient
+shows: final loss lower
 """
 
 import argparse
@@ -54,6 +56,7 @@ def main():
         optimizer.step()
         if step % 30 == 29:
             print(f"step {step + 1} loss {loss.item():.4f}")
+    print(f"final loss {loss.item():.4f}")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 expects: N001
 place: 1
 source: a loader that concatenates data sets without shuffling them into each other
+kind: data
+shows: final accuracy higher
 """
 
 import argparse
@@ -40,6 +42,7 @@ def main():
         with torch.no_grad():
             accuracy = (model(images).argmax(1) == labels).float().mean().item()
         print(f"epoch {epoch + 1} loss {loss.item():.4f} accuracy {accuracy:.4f}")
+    print(f"final accuracy {accuracy:.4f}")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 expects: N004
 place: 1
 source: model.train() written before the loop over epochs and not inside it
+kind: mode
+shows: provable: after the first test no batch updates a running statistic any more
 """
 
 import argparse

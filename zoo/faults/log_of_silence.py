@@ -3,6 +3,8 @@
 expects: F006
 place:
 source: log-energy features of speech recognition, without the floor that they come with
+kind: nonlinearity
+shows: final loss lower
 """
 
 import argparse
@@ -52,6 +54,7 @@ def main():
         optimizer.step()
         if step % 30 == 29:
             print(f"step {step + 1} loss {loss.item():.4f}")
+    print(f"final loss {loss.item():.4f}")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 expects: N002
 place: norm1
 source: Keras documents momentum as the weight of the old value, PyTorch as that of the new one
+kind: normalization
+shows: final accuracy higher
 """
 
 import argparse
@@ -64,6 +66,7 @@ def main():
             loss.backward()
             optimizer.step()
         print(f"epoch {epoch + 1} loss {loss.item():.4f} accuracy {accuracy(model, test_loader)}")
+    print(f"final accuracy {accuracy(model, test_loader):.4f}")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 expects: G006
 place: SGD
 source: the best-known mistake in a training loop of one's own
+kind: loop
+shows: final loss lower
 """
 
 import argparse
@@ -37,6 +39,8 @@ def main():
         optimizer.step()
         if step % 20 == 19:
             print(f"step {step + 1} loss {loss.item():.4f}")
+    with torch.no_grad():
+        print(f"final loss {criterion(model(images), labels).item():.4f}")
 
 
 if __name__ == "__main__":

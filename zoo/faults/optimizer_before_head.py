@@ -3,6 +3,8 @@
 expects: O003
 place: head.weight
 source: the order of construction that the PyTorch documentation of torch.optim warns of
+kind: optimizer
+shows: provable: the new head keeps its first weights, though its gradient is there at every step
 """
 
 import argparse

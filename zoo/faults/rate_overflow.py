@@ -3,6 +3,8 @@
 expects: F006
 place: rate
 source: Poisson regression on counts, with durations in minutes among durations in days
+kind: preprocessing
+shows: final loss lower
 """
 
 import argparse
@@ -41,6 +43,7 @@ def main():
         optimizer.step()
         if step % 30 == 29:
             print(f"step {step + 1} loss {loss.item():.4f}")
+    print(f"final loss {loss.item():.4f}")
 
 
 if __name__ == "__main__":

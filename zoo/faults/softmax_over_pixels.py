@@ -3,6 +3,8 @@
 expects: L002
 place:
 source: a softmax kept from the code that draws the predicted masks
+kind: loss-pairing
+shows: provable: each score lies in 0 to 1, so that no pixel can lose less than 0.551
 """
 
 import argparse

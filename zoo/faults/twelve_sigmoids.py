@@ -3,6 +3,8 @@
 expects: F005
 place: hidden.0
 source: Hochreiter (1991); CS231n, "Neural Networks Part 1", on why not to use the sigmoid
+kind: nonlinearity
+shows: final loss lower
 """
 
 import argparse
@@ -52,6 +54,8 @@ def main():
         optimizer.step()
         if step % 50 == 49:
             print(f"step {step + 1} loss {loss.item():.4f}")
+    with torch.no_grad():
+        print(f"final loss {F.cross_entropy(net(images), labels).item():.4f}")
 
 
 if __name__ == "__main__":

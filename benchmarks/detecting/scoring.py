@@ -1,0 +1,148 @@
+"""What a run's findings are worth: found, right cause first, place, how soon; false alarms."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.detecting.programs import Program
+from benchmarks.detecting.running import SEVERITIES, Outcome
+
+SAME_CAUSE = (
+    frozenset({"G003", "S012"}),  # no gradient: seen in training, and proven by a probe
+    frozenset({"L002", "L003"}),  # a second softmax: L002 for class numbers, L003 for the rest
+    frozenset({"O002", "O013"}),  # a rate too low: seen in training, and from the first batch
+)
+"""Codes that name one cause from two sources; either is right where one of them is expected."""
+
+TOGETHER = "together"
+VIEWS = ("run", "preflight", TOGETHER)
+
+Finding = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How one run of a faulty program was judged.
+
+    Attributes:
+        found: Whether any finding names the cause.
+        first: Whether the first root does.
+        placed: Whether a finding that names the cause names the place; None if there is none.
+        step: The first step at which the cause was named, 0 if before; None if it was not.
+        lead: Code of the first root; empty if nothing was found.
+    """
+
+    found: bool
+    first: bool
+    placed: bool | None
+    step: int | None
+    lead: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alarms:
+    """What a healthy run was accused of.
+
+    Attributes:
+        errors: Codes of its errors.
+        warnings: Codes of its warnings.
+        infos: Codes of what is for information only, which is no alarm.
+    """
+
+    errors: tuple[str, ...]
+    warnings: tuple[str, ...]
+    infos: tuple[str, ...] = ()
+
+
+def right_codes(expected: str) -> frozenset[str]:
+    """The codes that name the cause."""
+    return next((codes for codes in SAME_CAUSE if expected in codes), frozenset({expected}))
+
+
+def merged(parts: Iterable[Sequence[Finding]]) -> list[Finding]:
+    """Findings of several views of one run in the order of one verdict: the most severe first."""
+    every = [found for part in parts for found in part]
+    return sorted(every, key=lambda f: (f["status"] != "active", SEVERITIES.index(f["severity"])))
+
+
+def score(program: Program, findings: Sequence[Finding]) -> Score:
+    """Judge what was found in a faulty program."""
+    codes = right_codes(program.expects)
+    right = [found for found in findings if found["code"] in codes]
+    roots = [found for found in findings if not found["caused_by"] and found["status"] == "active"]
+    placed = any(is_at(program.place, found) for found in right) if program.place else None
+    return Score(
+        found=bool(right),
+        first=bool(roots) and roots[0]["code"] in codes,
+        placed=placed,
+        step=min((max(0, found["first_step"]) for found in right), default=None),
+        lead=roots[0]["code"] if roots else "",
+    )
+
+
+def is_at(place: str, found: Finding) -> bool:
+    """Whether a finding names a place: itself, among its layers, or as a parameter of it."""
+    site = found["site"]
+    return place in (site, site.rpartition(".")[0]) or place in found["layers"]
+
+
+def alarms(findings: Iterable[Finding]) -> Alarms:
+    """Judge what was found in a healthy program, cleared findings too: they were shown."""
+    by: dict[str, list[str]] = defaultdict(list)
+    for found in findings:
+        by[found["severity"]].append(found["code"])
+    return Alarms(tuple(by["error"]), tuple(by["warning"]), tuple(by["info"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A program's run as one view of it shows it."""
+
+    program: Program
+    seed: int
+    twin: bool
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_faulty(self) -> bool:
+        """Whether there is something to find."""
+        return self.program.is_fault and not self.twin
+
+    @property
+    def score(self) -> Score:
+        """Of a faulty run."""
+        return score(self.program, self.findings)
+
+    @property
+    def alarms(self) -> Alarms:
+        """Of a healthy run."""
+        return alarms(self.findings)
+
+
+def views(
+    some: Iterable[Program], outcomes: Iterable[Outcome], view: str
+) -> tuple[list[Judged], list[Outcome]]:
+    """The runs as a view shows them, and the outcomes without a verdict.
+
+    Together, a run is judged only where both of its modes were run; a mode without a verdict then
+    adds nothing to the other.
+    """
+    known = {(program.name, program.digest): program for program in some}
+    by_run: dict[tuple[str, str, int, bool], dict[str, Outcome]] = defaultdict(dict)
+    for outcome in outcomes:
+        if (outcome.program, outcome.digest) in known:
+            by_run[outcome.key[:4]][outcome.mode] = outcome
+    judged: list[Judged] = []
+    failed: list[Outcome] = []
+    for (name, digest, seed, twin), modes in by_run.items():
+        wanted = [mode for mode in ("preflight", "run") if view in (mode, TOGETHER)]
+        if any(mode not in modes for mode in wanted):
+            continue
+        parts = [modes[mode] for mode in wanted]
+        failed += [part for part in parts if part.failure]
+        findings = tuple(merged(part.findings for part in parts))
+        judged.append(Judged(known[name, digest], seed, twin, findings))
+    return judged, failed
