@@ -43,6 +43,18 @@ class Plots:
         """Update ratios of the layers over steps."""
         return _drawn("updates", self)
 
+    def plot_first_weights(self, model: str | None = None) -> Any:
+        """The weights of a model's first layer as pictures: at the end, in a preflight before."""
+        return _drawn("first_weights", self, model)
+
+    def plot_distributions(self, kind: str = "output", model: str | None = None) -> Any:
+        """Histograms of every layer's `output`, `gradient` or `weight` in a preflight."""
+        return _drawn("distributions", self, kind, model)
+
+    def plot_quantiles(self, kind: str = "output", model: str | None = None) -> Any:
+        """Quantiles of the same along the depth."""
+        return _drawn("quantiles", self, kind, model)
+
 
 def _drawn(name: str, run: Plots, *arguments: object) -> Any:
     # By name and on demand: whoever only reads a run needs no plotly.

@@ -21,6 +21,7 @@ from traindx.messages import say
 from traindx.plots import Plots
 from traindx.quantities import QUANTITIES, Quantity
 from traindx.records import (
+    Bundle,
     Description,
     Event,
     EventKind,
@@ -104,6 +105,11 @@ class Run(Plots):
                 self._add_record(item)
             case Scalar():
                 self.add_number(item.quantity, item.site, item.step, item.value)
+            case Bundle():
+                for point, site, row in item.rows():
+                    self.add_row(point, site, item.step, row)
+                for (quantity, site), value in zip(item.names, item.values, strict=True):
+                    self.add_number(quantity, site, item.step, value)
             case Vector():
                 self._vectors.setdefault(item.quantity, {}).setdefault(item.site, []).append(item)
             case Event():

@@ -17,6 +17,19 @@ COMMANDS: dict[str, set[str]] = {
     "norm audit": {
         *("what", "--checkpoint", "--fail-on", "--json", "--lang", "--shape", "--steps"),
     },
+    "norm convert": {
+        *("source", "--axis", "--batches", "--checkpoint", "--dry-run", "--elements", "--for"),
+        *("--frameworks", "--from", "--json", "--lang", "--layer", "--leave-out", "--momentum"),
+        *("--no-frameworks", "--out", "-o", "--rename", "--to"),
+    },
+    "norm explain": {
+        *("a", "b", "--checkpoint", "--elements", "--format", "--lang", "--option-a", "-a"),
+        *("--option-b", "-b"),
+    },
+    "norm conformance": {
+        *("target", "--fail-on", "--html", "--json", "--lang", "--markdown", "--norm", "-n"),
+        "--programs",
+    },
     "norm fold": {
         *("target", "--checkpoint", "--json", "--lang", "--out", "-o", "--shape"),
     },
@@ -32,6 +45,8 @@ COMMANDS: dict[str, set[str]] = {
     "norm verify": set(),
     "preflight": {
         *("target", "-m", "--fail-on", "--html", "--json", "--lang", "-o", "--quick", "--shape"),
+        "--width-argument",
+        *("--command", "--no-command", "--runs"),
         *JUDGING,
     },
     "report": {"run", "-o", "--lang", "--output", *JUDGING},

@@ -39,8 +39,25 @@ def test_a_public_name_is_never_hidden_by_a_module(name: str) -> None:
 def test_the_package_of_preflight_can_be_called() -> None:
     import_module("traindx.preflight.checking")
     assert traindx.preflight is sys.modules["traindx.preflight"]
+    assert [*inspect.signature(traindx.preflight).parameters][:3] == ["model", "batch", "loss"]
     with pytest.raises(TypeError, match=r"A model is a `torch\.nn\.Module`"):
         traindx.preflight(None, None)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "import traindx, traindx.preflight",
+        "import traindx; traindx.preflight; import traindx.preflight.case",
+        "from traindx.preflight.given import case_of; import traindx",
+        "import traindx; from traindx import preflight; assert preflight is traindx.preflight",
+        "import traindx; from traindx import testing",
+    ],
+)
+def test_preflight_can_be_called_whatever_was_imported_before(first: str) -> None:
+    code = f"{first}\nfrom torch import nn, ones\nnet = nn.Linear(2, 1)\n"
+    code += "run = traindx.preflight(net, ones(4, 2), quick=True)\nassert 'net' in run.models"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_an_unknown_name_is_an_attribute_error_that_names_it() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.twins import Command
 from tests.report.sample import sample_items
-from traindx.records import Description, Item, Scalar
+from traindx.records import Bundle, Description, Item, Scalar
 from traindx.store.writer import Writer
 
 
@@ -68,7 +68,7 @@ def test_new_findings_fail_only_where_that_is_asked(
     finite = [
         item
         for item in sample_items()
-        if isinstance(item, Description) or item.site.model != "critic"
+        if isinstance(item, Description | Bundle) or item.site.model != "critic"
     ]
     clean = _save(tmp_path / "clean.traindx", finite)
     assert traindx("diff", clean, before)[0] == 0

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from traindx.run import Run
 
 MODEL = """
 import atexit, os, sys
@@ -70,7 +73,10 @@ def test_a_script_is_probed_before_its_first_step_and_stopped(tmp_path: Path):
     assert (tmp_path / "at_exit").exists()
     assert not (tmp_path / "stepped").exists()
     assert not (tmp_path / "final.pt").exists()
-    assert not (tmp_path / "traindx-runs").exists()
+    (file,) = (tmp_path / "traindx-runs").iterdir()
+    assert re.fullmatch(r"train-preflight-\d{8}-\d{6}\.traindx", file.name)
+    assert told["run"]["store"] == str(file)
+    assert Run.load(file).header["script"] == "train"
 
 
 def test_a_finding_decides_the_exit_code_and_the_page_is_written(tmp_path: Path):
@@ -87,6 +93,44 @@ def test_a_finding_decides_the_exit_code_and_the_page_is_written(tmp_path: Path)
     assert preflight(tmp_path, *select, script).returncode == 0
 
 
+def test_a_run_file_goes_where_it_should_and_keeps_no_secret(tmp_path: Path):
+    code = "import os; os.makedirs('elsewhere'); os.chdir('elsewhere')\n"
+    (tmp_path / "train.py").write_text(code + MODEL + TRAIN.replace("SCALE", "1"), "utf-8")
+    done = preflight(tmp_path, "--quick", "--runs", "mine", "train.py", "--api-key", "abc")
+    assert done.returncode == 0, done.stderr
+    (file,) = (tmp_path / "mine").iterdir()
+    assert str(file) in done.stdout
+    assert Run.load(file).header["command"] == ["train.py", "--api-key", "[redacted]"]
+    done = preflight(tmp_path / "elsewhere", "--quick", "--no-command", "../train.py:net")
+    assert done.returncode == 2  # it is a model, and no function that returns one
+    assert not (tmp_path / "elsewhere" / "traindx-runs").exists()
+
+
+REFUSES = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs")
+parser.parse_args()
+"""
+
+
+@pytest.mark.parametrize(("option", "ours"), [("--html=x.html", "--html"), ("--lr", "")])
+def test_an_option_behind_the_script_is_told_to_stand_before_it(
+    tmp_path: Path, option: str, ours: str
+):
+    done = preflight(tmp_path, "--quick", written(tmp_path, REFUSES), "--epochs", "3", option)
+    assert done.returncode == 2
+    assert "unrecognized arguments" in done.stderr
+    last = done.stderr.splitlines()[-1]
+    if ours:
+        assert f"`{ours}` stands behind the script" in last
+        assert f"put it before: `traindx preflight {ours} … SCRIPT`" in last.replace(
+            "python -m traindx", "traindx"
+        )
+    else:
+        assert "ended with exit code 2 before its first optimizer step" in last
+
+
 NEVER = """
 for _ in range(3):
     F.cross_entropy(net(x), y).backward()
@@ -101,6 +145,12 @@ if os.fork() == 0:
     os._exit(0)
 os.wait()
 """
+ENSEMBLE = """
+params, buffers = torch.func.stack_module_state([net, net])
+one = lambda p, b: torch.func.functional_call(net, (p, b), (x,))
+F.cross_entropy(torch.func.vmap(one)(params, buffers).mean(0), y).backward()
+optimizer.step()
+"""
 
 
 @pytest.mark.parametrize(
@@ -109,6 +159,7 @@ os.wait()
         (NEVER, "The script made 3 backward passes and no optimizer step"),
         (FAILS, "The script ended with exit code 1 before its first optimizer step"),
         (FORKS, "The script's own process took no optimizer step"),
+        (ENSEMBLE, "The script calls its model inside a transform of `torch.func`"),
     ],
 )
 def test_a_script_that_never_steps_is_one_sentence(tmp_path: Path, body: str, words: str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,10 @@ import typer
 from traindx import config as settings
 from traindx.cli import language
 from traindx.findings import Severity
+from traindx.messages import Message, say
+
+REFUSED = 2
+"""The exit code of a script that cannot use its arguments, as `argparse` and others end."""
 
 ConfigFile = Annotated[
     Path | None,
@@ -39,6 +44,32 @@ FailOn = Annotated[
     Severity | None,
     typer.Option(help="Exit with 1 if a finding is this severe or more; error by default."),
 ]
+Runs = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Where run files go; traindx-runs by default."),
+]
+Command = Annotated[
+    bool, typer.Option(help="Note the command line, secrets redacted, in the run file.")
+]
+
+
+def misplaced(context: typer.Context, args: Sequence[str]) -> Message:
+    """What to say where a script refuses its arguments and one is an option of the command.
+
+    Empty if none is: then they are the script's own affair.
+    """
+    flags = {
+        flag for param in context.command.params for flag in (*param.opts, *param.secondary_opts)
+    }
+    ours = [name for arg in args if (name := arg.partition("=")[0]) in flags and name[:1] == "-"]
+    if not ours:
+        return Message("")
+    return say(
+        "`{option}` stands behind the script, so it is the script's, which refused its arguments. "
+        "If it is for traindx, put it before: `{command} {option} … SCRIPT`.",
+        option=ours[0],
+        command=context.command_path,
+    )
 
 
 def load(file: Path | None, **options: object) -> settings.Config:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
@@ -22,9 +23,14 @@ if TYPE_CHECKING:
     from traindx.config import Config
     from traindx.preflight.case import Case
     from traindx.preflight.runner import Plan
+    from traindx.store.writer import Writer
+
+MOST_OF_NAME = 80
+"""Characters of a name, so that what follows it is in the name of the file, too."""
 
 
 def preflight(
+    context: typer.Context,
     target: Annotated[
         list[str] | None,
         typer.Argument(
@@ -42,14 +48,22 @@ def preflight(
         str | None,
         typer.Option(metavar="SHAPE", help="Of a standard normal batch, as `64x1x28x28`."),
     ] = None,
+    width_argument: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="The argument of the target that says how wide the model is."
+        ),
+    ] = None,
     json: options.Json = None,
     html: Annotated[
         str | None, typer.Option("--html", "-o", metavar="FILE", help="Write the page.")
     ] = None,
+    runs: options.Runs = None,
+    command: options.Command = True,
     fail_on: options.FailOn = None,
     select: options.Select = None,
     ignore: options.Ignore = None,
-    context: options.Contexts = None,
+    contexts: options.Contexts = None,
     baseline: options.Baseline = None,
     config: options.ConfigFile = None,
     lang: Lang = None,
@@ -60,16 +74,18 @@ def preflight(
         config,
         select=select,
         ignore=ignore,
-        contexts=context,
+        contexts=contexts,
         baseline=baseline,
+        runs=runs,
         fail_on=fail_on,
     )
-    report = _Report(settings, _file(json), _file(html))
+    report = _Report(settings, _file(json), _file(html), words if command else None)
     outcome.prepare()
     if is_named(words, module=module):
-        report.finish(_of_target(words[0], shape, report, quick=quick))
+        report.finish(_of_target(words[0], shape, width_argument, report, quick=quick))
     else:
-        _of_script(words, report, module=module, quick=quick)
+        misplaced = options.misplaced(context, words[1:])
+        _of_script(words, report, misplaced, module=module, quick=quick)
 
 
 def is_named(words: list[str], *, module: bool) -> bool:
@@ -77,28 +93,30 @@ def is_named(words: list[str], *, module: bool) -> bool:
     return not module and ":" in Path(words[0]).name and not Path(words[0]).exists()
 
 
-def _of_target(target: str, shape: str | None, report: _Report, *, quick: bool) -> Run:
-    from traindx.preflight.checking import check
+def _of_target(
+    target: str, shape: str | None, width: str | None, report: _Report, *, quick: bool
+) -> Run:
     from traindx.preflight.scripts import apart
     from traindx.preflight.targets import case_named
 
     with apart():
-        case = case_named(target, shape=shape)
-        judging = report.settings.judging()
-        return check(case, quick=quick, judging=judging, command=(target,), tell=report.plan)
+        case = case_named(target, shape=shape, width_argument=width)
+        return report.checked(case, _name(target), quick=quick)
 
 
-def _of_script(words: list[str], report: _Report, *, module: bool, quick: bool) -> None:
+def _of_script(
+    words: list[str], report: _Report, misplaced: Message, *, module: bool, quick: bool
+) -> None:
     from traindx.preflight.scripts import Script, apart
     from traindx.script import run_module, run_script
+    from traindx.session import run_name
 
-    judging, language = report.settings.judging(), spoken()
+    language = spoken()
     path, args = words[0], words[1:]
+    codes: list[int] = []
 
     def look(case: Case) -> Run:
-        from traindx.preflight.checking import check
-
-        return check(case, quick=quick, judging=judging, command=(path, *args), tell=report.plan)
+        return report.checked(case, run_name(path), quick=quick)
 
     with apart() as stream:
 
@@ -107,24 +125,73 @@ def _of_script(words: list[str], report: _Report, *, module: bool, quick: bool) 
             os._exit(report.exit_code(run))
 
         script = Script(look, insist)
-        run = run_module if module else run_script
-        judged = script.to_first_step(lambda: run(path, args))
+
+        def start() -> int:
+            codes.append((run_module if module else run_script)(path, args))
+            return codes[0]
+
+        try:
+            judged = script.to_first_step(start)
+        except UsageError as error:
+            if codes == [options.REFUSED] and misplaced:
+                raise UsageError(misplaced) from error
+            raise
     report.finish(judged)
+
+
+def _name(target: str) -> str:
+    """What a run of `file.py:name` or `package.module:name` is called."""
+    file, _, name = Path(target).name.rpartition(":")
+    return f"{file.removesuffix('.py')}-{name}"
 
 
 class _Report:
     """Where what was found goes."""
 
-    def __init__(self, settings: Config, json: str | None, html: str | None) -> None:
+    def __init__(
+        self, settings: Config, json: str | None, html: str | None, command: list[str] | None
+    ) -> None:
         self.settings = settings
+        self._judging = settings.judging()
         self._json = json
         self._html = html
+        self._folder = settings.runs.absolute()  # the script may change to another
+        self._command = command
         self._stderr = outcome.stderr()
         self._language = spoken()
 
-    def plan(self, plan: Plan) -> None:
-        """Say what is about to be done, and what it will cost."""
-        outcome.tell(planned(plan), self._stderr, self._language)
+    def checked(self, case: Case, name: str, *, quick: bool) -> Run:
+        """Probe and judge a case, saved as the run file of what is called so."""
+        from traindx.preflight.checking import check
+        from traindx.session import redacted
+
+        return check(
+            case,
+            quick=quick,
+            judging=self._judging,
+            script=name,
+            command=None if self._command is None else redacted(self._command),
+            tell=lambda plan: self._tell(planned(plan)),
+            store=self._store(name),
+        )
+
+    def _store(self, name: str) -> Writer | None:
+        from traindx.store.writer import CannotStoreError, open_writer
+
+        stem = f"{name[:MOST_OF_NAME]}-preflight"
+        try:
+            return open_writer(self._folder, stem, datetime.now(), warn=self._tell)
+        except CannotStoreError as error:
+            self._tell(
+                say(
+                    "{error} Nothing will be saved; findings are shown at the end.",
+                    error=error.message,
+                )
+            )
+            return None
+
+    def _tell(self, text: str) -> None:
+        outcome.tell(text, self._stderr, self._language)
 
     def finish(self, run: Run) -> None:
         """Write everything, and leave with the exit code that it deserves."""

@@ -19,6 +19,7 @@ from traindx.run import Run
 
 
 def run(
+    context: typer.Context,
     script: Annotated[
         list[str] | None,
         typer.Argument(metavar="SCRIPT [ARGS]...", help="A Python script and its arguments."),
@@ -41,13 +42,8 @@ def run(
         Severity | None,
         typer.Option(help="Exit with 1 if the script succeeds but a finding is this severe."),
     ] = None,
-    runs: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Where run files go; traindx-runs by default."),
-    ] = None,
-    command: Annotated[
-        bool, typer.Option(help="Note the command line, secrets redacted, in the run file.")
-    ] = True,
+    runs: options.Runs = None,
+    command: options.Command = True,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print no findings.")] = False,
     trap_nan: Annotated[
         bool,
@@ -64,7 +60,7 @@ def run(
     ] = False,
     select: options.Select = None,
     ignore: options.Ignore = None,
-    context: options.Contexts = None,
+    contexts: options.Contexts = None,
     baseline: options.Baseline = None,
     config: options.ConfigFile = None,
     lang: Lang = None,
@@ -75,7 +71,7 @@ def run(
         config,
         select=select,
         ignore=ignore,
-        contexts=context,
+        contexts=contexts,
         baseline=baseline,
         every=every,
         budget=budget,
@@ -107,7 +103,10 @@ def run(
     judged = session.finish(code if code >= 0 else 128 - code)  # as a shell counts signals
     with contextlib.suppress(AttributeError, OSError, ValueError):  # it may be closed, or replaced
         sys.stdout.flush()
+    misplaced = options.misplaced(context, args) if code == options.REFUSED else ""
     try:
+        if misplaced and not session.trained:
+            outcome.tell(misplaced, stream, language)
         _tell(judged, stream, trained=session.trained, quiet=quiet, document=document)
     except Exception as error:  # the script has run, and its exit code stands
         text = error.message if isinstance(error, UsageError) else repr(error)
