@@ -59,8 +59,8 @@ def test_a_page_on_a_terminal_is_rendered(monkeypatch: pytest.MonkeyPatch, capsy
 
 
 def test_an_unknown_code_is_one_sentence_and_a_usage_error():
-    with pytest.raises(UsageError, match=r"^There is no rule `N01`; the nearest is `N001`.*\.$"):
-        CliRunner().invoke(app, ["rule", "N01"], catch_exceptions=False)
+    with pytest.raises(UsageError, match=r"^There is no rule `N0001`; the nearest is `N001`.*\.$"):
+        CliRunner().invoke(app, ["rule", "N0001"], catch_exceptions=False)
 
 
 def test_a_page_loads_nothing_that_measures_or_draws():

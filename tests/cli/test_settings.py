@@ -134,7 +134,7 @@ def test_where_runs_are_kept_is_where_the_last_one_is_looked_for(
         ("budgt = 1", (), "`pyproject.toml` knows no key `budgt`; the nearest is `budget`."),
         ("every = [", (), "`pyproject.toml` is not valid TOML"),
         ("baseline = 'no.json'", (), "Cannot read the baseline"),
-        ("", ("--select", "N01"), "--select: There is no rule `N01`"),
+        ("", ("--select", "X99"), "--select: There is no rule `X99`"),
         ("", ("--config", "none.toml"), "Cannot read `none.toml`"),
         ("", ("--budget", "3"), "--budget takes a number from 0 to 1; it is 3.0."),
     ],

@@ -167,8 +167,9 @@ def _is_plain(root: nn.Module) -> bool:
 
 
 def _params_of(module: nn.Module) -> dict[str, Tensor | None]:
-    """Its own parameters, as they are now."""
-    return cast(Any, module)._parameters
+    """Its own parameters, as they are now; a scripted module's are in no dict."""
+    held = cast(Any, module)._parameters
+    return held if isinstance(held, dict) else dict(held.items())
 
 
 class LooseParameters(TrackedModel):

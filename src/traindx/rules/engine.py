@@ -1,8 +1,7 @@
-"""The engine: judges a run after measured steps, live or from a file, with equal findings.
+"""The engine: judges a run after every measured step, live or from a file, with equal findings.
 
 It is a sink like the store. A rule is asked when a measured step is complete and once at the end,
-and looks back only; so it does not matter in what portions the items come. Where every step is
-measured, the rules are asked after every eighth: the steps' numbers alone decide.
+and looks back only; so it does not matter in what portions the items come.
 """
 
 from __future__ import annotations
@@ -26,11 +25,6 @@ from traindx.run import Run
 
 if TYPE_CHECKING:
     from traindx.store.stretch import Stretch
-
-
-_DENSE, _APART = 10, 8
-"""Measured steps at the start after each of which the rules are asked, and how far apart the steps
-are after which they are asked later, if steps are measured that closely."""
 
 
 class Engine:
@@ -69,28 +63,19 @@ class Engine:
         self._evaluated: set[str] = set()
         self._failed: dict[str, str] = {}
         self._measured_step = -1
-        self._asked_at: int | None = None
-        self._asked = 0
 
     def write(self, items: Sequence[Item]) -> None:
-        """Take items, in order of step, and judge the measured steps among them."""
+        """Take items, in order of step, and judge every measured step among them."""
         for item in items:
             self.run.add(item)
             if isinstance(item, Event) and item.kind is EventKind.MEASURED:
-                self._step_measured(item.step)
+                self._measured_step = item.step
+                self._evaluate()
 
     def replay(self, stretch: Stretch) -> None:
-        """Take what was read of a file, and judge the measured steps in it."""
+        """Take what was read of a file, and judge every measured step in it."""
         for measured in self.run.replay(stretch):
-            self._step_measured(measured.step)
-
-    def _step_measured(self, step: int) -> None:
-        """Judge a measured step, unless one shortly before it was: rules look back."""
-        self._measured_step = step
-        last = self._asked_at
-        if last is None or self._asked < _DENSE or step - last >= _APART:
-            self._asked_at = step
-            self._asked += 1
+            self._measured_step = measured.step
             self._evaluate()
 
     def close(self) -> None:
