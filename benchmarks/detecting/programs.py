@@ -21,6 +21,7 @@ LOOKED_AT = frozenset(
         "deviation_loaded_as_variance",
         "eps_of_ten",
         "padding_in_the_statistics",
+        "raw_target_regression",
         "replica_zero_saved",
         "statistics_reset_each_epoch",
         "swa_without_update_bn",
