@@ -168,8 +168,7 @@ def _is_plain(root: nn.Module) -> bool:
 
 def _params_of(module: nn.Module) -> dict[str, Tensor | None]:
     """Its own parameters, as they are now; a scripted module's are in no dict."""
-    held = cast(Any, module)._parameters
-    return held if isinstance(held, dict) else dict(held.items())
+    return dict(cast(Any, module)._parameters.items())
 
 
 class LooseParameters(TrackedModel):
