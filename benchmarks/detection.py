@@ -99,7 +99,9 @@ def run(wanted: list[Job], known: list[Outcome], options: argparse.Namespace) ->
             file.flush()
             place = f"{len(fresh)}/{len(missing)}"
             twin = " --healthy" * job.twin
-            said = "FAILED" if outcome.failure else f"{len(outcome.findings)} findings"
+            blind = job.program.half == "test" and not options.reveal
+            found = "done" if blind else f"{len(outcome.findings)} findings"
+            said = "FAILED" if outcome.failure else found
             print(
                 f"{place} {job.mode} {job.program.name}{twin} {job.seed}: {said}", file=sys.stderr
             )

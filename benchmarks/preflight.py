@@ -95,13 +95,18 @@ def has_error(document: Document) -> bool:
     return any(found["severity"] == "error" for found in document.get("findings", ()))
 
 
+def unsound(document: Document) -> list[str]:
+    """The probes that failed, and those that left a trace."""
+    return [probe["name"] for probe in _probes(document) if probe["failed"] or probe["trace"]]
+
+
 def line(name: str, document: Document) -> str:
     """What there is to say of one program."""
     if "preflight" not in document:
         return f"{name:<45} NOT FOUND: {document['stderr'].strip()[-200:]}"
     flight = document["preflight"]
     case = flight["case"]
-    failed = [p["name"] for p in flight["probes"] if "failed" in (p["reason"] or "") or p["trace"]]
+    failed = unsound(document)
     findings = [f"{f['code']}:{f['severity']}" for f in document["findings"]]
     return (
         f"{name:<45} {case['model']:<14} batch {case['batch_size']} "
@@ -146,15 +151,25 @@ def summary(documents: Documents) -> Iterator[str]:
     ratios = [r for one in known if (r := _ratio(one["preflight"])) is not None]
     if ratios:
         good = sum(0.5 <= ratio <= 2 for ratio in ratios)
+        inside = sum(_is_inside(one["preflight"]) for one in known)
         yield (
             f"- what all probes of a program took over what was estimated: median "
-            f"{median(ratios):.2f}, within a factor of 2 in {good} of {len(ratios)}."
+            f"{median(ratios):.2f}, within a factor of 2 in {good} of {len(ratios)}, in the range "
+            f"that was told in {inside} of {len(known)}."
         )
 
 
 def _ratio(flight: Mapping[str, Any]) -> float | None:
-    taken = sum(probe["seconds"] or 0.0 for probe in flight["probes"] if not probe["reason"])
-    return taken / flight["estimate"] if flight["estimate"] else None
+    return _taken(flight) / flight["estimate"] if flight["estimate"] else None
+
+
+def _is_inside(flight: Mapping[str, Any]) -> bool:
+    return bool(flight["least"] <= _taken(flight) <= flight["most"])
+
+
+def _taken(flight: Mapping[str, Any]) -> float:
+    """What all probes took, those that found that they do not apply as well."""
+    return sum(probe["seconds"] or 0.0 for probe in flight["probes"])
 
 
 def table(documents: Documents) -> Iterator[str]:
@@ -165,7 +180,7 @@ def table(documents: Documents) -> Iterator[str]:
     for name, own in codes.items():
         looks = [p for one in documents.values() for p in _probes(one) if p["name"] == name]
         applied = [p for p in looks if not p["reason"]]
-        failed = [p for p in looks if "failed" in (p["reason"] or "") or p["trace"]]
+        failed = [p for p in looks if p["failed"] or p["trace"]]
         ratios = [p["seconds"] / p["estimate"] for p in applied if (p["estimate"] or 0) > 0.05]
         told = {
             kind: [_told(one, own) for key, one in documents.items() if key.startswith(kind)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import functools
 import time
+from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,7 +18,17 @@ from typing import Any
 from page import large_items
 
 from traindx.facts import OptimizerFacts
-from traindx.records import RUN, Description, Event, EventKind, Item, Scalar, Site
+from traindx.records import (
+    RUN,
+    Bundle,
+    Description,
+    Event,
+    EventKind,
+    Item,
+    Record,
+    Scalar,
+    Site,
+)
 from traindx.rules.catalog import catalog
 from traindx.rules.engine import Engine
 from traindx.rules.rule import Rule
@@ -44,7 +55,30 @@ def judged_items(num_layers: int, num_steps: int) -> Iterator[list[Item]]:
         if step == 2:
             head.append(Event(step, EventKind.EVALUATION, Site("net"), {"training": False}))
         own = [item for place in _places(items) for item in _more(step, *place)]
-        yield [*head, *items[:-1], *own, Scalar(step, "lr", 1e-3, Site("", "Adam")), items[-1]]
+        rate = Scalar(step, "lr", 1e-3, Site("", "Adam"))
+        yield [*head, *_bundled(step, [*items[:-1], *own, rate]), items[-1]]
+
+
+def _bundled(step: int, items: list[Item]) -> Iterator[Item]:
+    """The items as a recorder writes them: what is one number or a record of numbers together."""
+    records = [item for item in items if isinstance(item, Record)]
+    scalars = [item for item in items if isinstance(item, Scalar) and item.quantity != "loss"]
+    counts, moments = array("q"), array("d")
+    for stats in (record.stats for record in records):
+        counts.extend((stats.count, stats.nonfinite, stats.sampled, stats.zeros))
+        moments.extend((stats.mean, stats.m2, stats.min, stats.max))
+    places = _shared(tuple((record.point, record.site) for record in records))
+    names = _shared(tuple((scalar.quantity, scalar.site) for scalar in scalars))
+    values = array("d", [scalar.value for scalar in scalars])
+    yield from (item for item in items if not isinstance(item, Record | Scalar))
+    yield Bundle(step, places, counts, moments, names, values)
+    yield from (item for item in items if isinstance(item, Scalar) and item.quantity == "loss")
+
+
+@functools.lru_cache(maxsize=8)
+def _shared(names: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same tuple for the same places, as bundles in a row share it."""
+    return names
 
 
 def _places(items: list[Item]) -> Iterator[tuple[Site, dict[str, float]]]:

@@ -39,8 +39,7 @@ seeds = st.integers(0, 10_000)
 
 def stats_of(tensor: torch.Tensor, sample_at: int | None = None) -> TensorStats:
     row = summarize(tensor, sample_at=sample_at)
-    a, b, c, d, e = (float(field) for field in row.fields)
-    return row.stats((a, b, c, d, e))
+    return TensorStats(*row.numbers())
 
 
 def assert_right(tensor: torch.Tensor, bound: float) -> None:

@@ -18,8 +18,10 @@ LOOKED_AT = frozenset(
     {
         "average_without_buffers",
         "best_weights_by_reference",
+        "critic_without_power_iteration",
         "deviation_loaded_as_variance",
         "eps_of_ten",
+        "padding_in_the_loss",
         "padding_in_the_statistics",
         "raw_target_regression",
         "replica_zero_saved",

@@ -13,16 +13,15 @@ import json
 import os
 import pkgutil
 import shutil
-import signal
 import sys
 import tempfile
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.detecting.programs import Program
+from benchmarks.forking import Fork, side_by_side
 
 MODES = ("preflight", "run")
 PATIENCE = 300.0
@@ -145,117 +144,56 @@ def outcomes(
     wanted: Iterable[Job], workers: int, source: str, keep: Path | None = None
 ) -> Iterator[tuple[Job, Outcome]]:
     """Run jobs side by side, and give each outcome as it comes."""
-    waiting = list(reversed(list(wanted)))
-    live: dict[int, _Worker] = {}
-    try:
-        while waiting or live:
-            while waiting and len(live) < workers:
-                worker = _Worker(waiting.pop())
-                live[worker.pid] = worker
-            for pid in [pid for pid, worker in live.items() if worker.has_ended()]:
-                worker = live.pop(pid)
-                yield worker.job, worker.outcome(source, keep)
-            time.sleep(0.02)
-    finally:
-        for worker in live.values():
-            worker.end()
+    for fork in side_by_side(wanted, workers, _start):
+        yield fork.job, _outcome(fork, source, keep)
 
 
-class _Worker:
-    """A forked process that runs one job in a folder of its own."""
+def _start(job: Job) -> Fork[Job]:
+    folder = Path(tempfile.mkdtemp(prefix="detection-"))
+    return Fork(job, lambda: _work(job, folder), folder, PATIENCE)
 
-    def __init__(self, job: Job) -> None:
-        self.job = job
-        self._folder = Path(tempfile.mkdtemp(prefix="detection-"))
-        self._deadline = time.monotonic() + PATIENCE
-        self._late = False
-        self._seconds = 0.0
-        sys.stdout.flush()
-        sys.stderr.flush()
-        self.pid = os.fork()
-        if self.pid == 0:
-            _work(job, self._folder)
 
-    def has_ended(self) -> bool:
-        """Whether it is done; if it is overdue, it is ended."""
-        pid, _, usage = os.wait4(self.pid, os.WNOHANG)
-        if pid:
-            self._seconds = usage.ru_utime + usage.ru_stime
-            return True
-        if time.monotonic() > self._deadline and not self._late:
-            self._late = True
-            self.end()
-        return False
+def _outcome(fork: Fork[Job], source: str, keep: Path | None) -> Outcome:
+    """What a worker has written; its folder is removed."""
+    job = fork.job
+    document, failure = _document(fork)
+    findings = [{key: found[key] for key in KEPT} for found in document.get("findings", [])]
+    run = document.get("run", {})
+    store = _keep(job, run.get("store"), keep)
+    shutil.rmtree(fork.folder, ignore_errors=True)
+    return Outcome(
+        *(job.program.name, job.program.digest, source, job.seed, job.twin, job.mode),
+        findings=findings,
+        seconds=round(fork.seconds, 3),
+        steps=run.get("steps", 0),
+        failure=failure,
+        store=store,
+    )
 
-    def end(self) -> None:
-        """Kill it and what it has started."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
 
-    def outcome(self, source: str, keep: Path | None) -> Outcome:
-        """What it has written; its folder is removed."""
-        job = self.job
-        document, failure = self._document()
-        findings = [{key: found[key] for key in KEPT} for found in document.get("findings", [])]
-        run = document.get("run", {})
-        store = self._keep(run.get("store"), keep)
-        shutil.rmtree(self._folder, ignore_errors=True)
-        return Outcome(
-            *(job.program.name, job.program.digest, source, job.seed, job.twin, job.mode),
-            findings=findings,
-            seconds=round(self._seconds, 3),
-            steps=run.get("steps", 0),
-            failure=failure,
-            store=store,
-        )
+def _document(fork: Fork[Job]) -> tuple[dict[str, Any], str]:
+    file = fork.folder / "document.json"
+    if fork.late:
+        return {}, f"not done after {PATIENCE:.0f} s"
+    if file.exists():
+        with contextlib.suppress(json.JSONDecodeError):
+            return json.loads(file.read_text(encoding="utf-8")), ""
+    return {}, fork.said() or "no document"
 
-    def _document(self) -> tuple[dict[str, Any], str]:
-        file = self._folder / "document.json"
-        if self._late:
-            return {}, f"not done after {PATIENCE:.0f} s"
-        if file.exists():
-            with contextlib.suppress(json.JSONDecodeError):
-                return json.loads(file.read_text(encoding="utf-8")), ""
-        said = (self._folder / "said").read_text(encoding="utf-8", errors="replace")
-        return {}, said.strip()[-300:] or "no document"
 
-    def _keep(self, store: str | None, keep: Path | None) -> str:
-        if keep is None or not store or not Path(store).exists():
-            return ""
-        job = self.job
-        parts = (
-            job.program.name.replace("/", "-"),
-            str(job.seed),
-            *["healthy"] * job.twin,
-            job.mode,
-        )
-        keep.mkdir(parents=True, exist_ok=True)
-        return str(shutil.move(store, keep / f"{'-'.join(parts)}.traindx"))
+def _keep(job: Job, store: str | None, keep: Path | None) -> str:
+    if keep is None or not store or not Path(store).exists():
+        return ""
+    name = job.program.name.replace("/", "-")
+    parts = (name, str(job.seed), *["healthy"] * job.twin, job.mode)
+    keep.mkdir(parents=True, exist_ok=True)
+    return str(shutil.move(store, keep / f"{'-'.join(parts)}.traindx"))
 
 
 def _work(job: Job, folder: Path) -> None:
-    """What the child does: the command line, with everything it says in a file; never returns."""
-    code = 1
-    try:
-        os.setsid()
-        os.chdir(folder)
-        said = os.open(folder / "said", os.O_CREAT | os.O_WRONLY, 0o600)
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for stream, number in ((nothing, 0), (nothing, 1), (said, 2)):
-            os.dup2(stream, number)
-        from traindx.cli.main import main
+    """What the child does: the command line."""
+    from traindx.cli.main import main
 
-        sys.argv = ["traindx", *job.words(folder)]
-        sys.path[0] = str(folder)
-        main()
-    except SystemExit as ended:
-        code = ended.code if isinstance(ended.code, int) else 1
-    except BaseException:
-        import traceback
-
-        traceback.print_exc()
-    finally:
-        with contextlib.suppress(Exception):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(code)
+    sys.argv = ["traindx", *job.words(folder)]
+    sys.path[0] = str(folder)
+    main()

@@ -9,8 +9,11 @@ from typing import Any
 
 from benchmarks.detecting.programs import Program
 from benchmarks.detecting.running import SEVERITIES, Outcome
+from traindx.rules.catalog import catalog
 
 SAME_CAUSE = (
+    frozenset({"E003", "E018"}),  # a dropout that does not draw when it should, or does elsewhere
+    frozenset({"E014", "E019"}),  # weights that did not arrive: by name, or in a foreign order
     frozenset({"G003", "S012"}),  # no gradient: seen in training, and proven by a probe
     frozenset({"L002", "L003"}),  # a second softmax: L002 for class numbers, L003 for the rest
     frozenset({"O002", "O013"}),  # a rate too low: seen in training, and from the first batch
@@ -63,9 +66,36 @@ def right_codes(expected: str) -> frozenset[str]:
 
 
 def merged(parts: Iterable[Sequence[Finding]]) -> list[Finding]:
-    """Findings of several views of one run in the order of one verdict: the most severe first."""
-    every = [found for part in parts for found in part]
-    return sorted(every, key=lambda f: (f["status"] != "active", SEVERITIES.index(f["severity"])))
+    """Findings of several views of one run in the order of one verdict: causes, the most severe.
+
+    Across views one explains another as within one: by what the rule is explained by, if it is
+    active and no milder.
+    """
+    views = [list(part) for part in parts]
+    every = [
+        {**found, "caused_by": [*found["caused_by"], *_explained(found, i, views)]}
+        for i, view in enumerate(views)
+        for found in view
+    ]
+    return sorted(every, key=lambda f: (bool(f["caused_by"]), *_severity(f)))
+
+
+def _explained(symptom: Finding, own: int, views: Sequence[Sequence[Finding]]) -> list[str]:
+    """The codes of findings of other views that explain one."""
+    rule = catalog().get(symptom["code"])
+    return [
+        found["code"]
+        for i, view in enumerate(views)
+        for found in view
+        if i != own
+        and rule is not None
+        and found["code"] in rule.explained_by
+        and _severity(found) <= _severity(symptom)
+    ]
+
+
+def _severity(found: Finding) -> tuple[bool, int]:
+    return found["status"] != "active", SEVERITIES.index(found["severity"])
 
 
 def score(program: Program, findings: Sequence[Finding]) -> Score:

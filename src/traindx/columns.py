@@ -80,6 +80,20 @@ class Columns:
         if len(self.steps) >= MOST:
             self._thin()
 
+    def extend(self, steps: NDArray[np.int64], rows: NDArray[np.float64]) -> None:
+        """Add the `FIELDS` [n, fields] of many later steps, as if one by one."""
+        while len(steps):
+            room = max(1, MOST - len(self.steps))  # pinned steps may leave none
+            self.steps.frombytes(steps[:room].tobytes())
+            self._numbers.frombytes(rows[:room].tobytes())
+            added = min(room, len(steps))
+            self._last = None
+            self.count += added
+            self.additions += added
+            if len(self.steps) >= MOST:
+                self._thin()
+            steps, rows = steps[room:], rows[room:]
+
     def _thin(self) -> None:
         import numpy as np
 
@@ -100,6 +114,11 @@ class Columns:
         if self._last is None:
             self._last = self._at(len(self.steps) - 1) if self.steps else _NOTHING
         return self._last
+
+    @property
+    def last_row(self) -> Sequence[float]:
+        """The `FIELDS` of the last step."""
+        return self._numbers[-_NUM:]
 
     @property
     def is_broken(self) -> bool:

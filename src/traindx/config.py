@@ -46,6 +46,7 @@ class Config:
         trap_nan: Whether to replay the batch of a loss or gradient that is not finite.
         compiled_activations: Whether to run compiled models eagerly in measured steps, so that
             their activations are measured.
+        first_weights: Whether run files have the weights of the first layer.
         fail_on: From which severity on to fail; None leaves it to the command.
         lang: Language of the reports; None leaves it to the environment.
         sources: Where each setting comes from that is not as it is here, by name.
@@ -61,6 +62,7 @@ class Config:
     runs: Path = FOLDER
     trap_nan: bool = False
     compiled_activations: bool = False
+    first_weights: bool = True
     fail_on: Severity | None = None
     lang: str | None = None
     sources: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -296,6 +298,7 @@ _KEYS: dict[str, Callable[[_Place, object], object]] = {
     "runs": _path,
     "trap_nan": _flag,
     "compiled_activations": _flag,
+    "first_weights": _flag,
     "fail_on": _fail_on,
     "lang": _lang,
 }

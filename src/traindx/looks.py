@@ -21,7 +21,10 @@ class Looked:
         writes: Quantities that it may write.
         seconds: What it took; None if it did not look.
         estimate: What it was expected to take; None if it did not look.
+        least: What it was expected to take at least; None if it did not look.
+        most: What it was expected to take at most; None if it did not look.
         reason: Why it says nothing; empty if it has looked.
+        failed: Whether it says nothing because of an error.
         trace: What it changed and could not be put back; empty if all is as before.
     """
 
@@ -29,7 +32,10 @@ class Looked:
     writes: tuple[str, ...]
     seconds: float | None
     estimate: float | None
+    least: float | None
+    most: float | None
     reason: str
+    failed: bool
     trace: str
 
 
@@ -45,7 +51,10 @@ def _looked(detail: dict[str, Json]) -> Looked:
         tuple(map(str, writes)) if isinstance(writes, list) else (),
         _number(detail.get("seconds")),
         _number(detail.get("estimate")),
+        _number(detail.get("least")),
+        _number(detail.get("most")),
         str(detail.get("reason") or ""),
+        bool(detail.get("failed")),
         str(detail.get("trace") or ""),
     )
 

@@ -1,4 +1,4 @@
-"""What is noted of optimizers, learning rates and clipping: name, unit and meaning."""
+"""What is noted of optimizers, learning rates, clipping and data: name, unit and meaning."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ OPTIMIZED: tuple[tuple[str, str | Message, Message], ...] = (
     (
         "optimizer.replaced",
         "1",
-        say("Optimizers that were replaced by another one of the very same parameters."),
+        say(
+            "Optimizers that were replaced by another one of the very same parameters, at the part "
+            "of a model that has these."
+        ),
     ),
     ("optimizer.life", say("steps"), say("Mean steps after which that happened.")),
     (
@@ -47,6 +50,66 @@ OPTIMIZED: tuple[tuple[str, str | Message, Message], ...] = (
         say(
             "Tensors in an attribute of the model that have a gradient, though they are no "
             "parameters of it and in no optimizer."
+        ),
+    ),
+    (
+        "data.passes",
+        "1",
+        say("Passes over the training data that were begun, of those that give most batches."),
+    ),
+    ("data.repeats", "1", say("Passes whose first batch was that of the pass before.")),
+    (
+        "data.reached",
+        "1",
+        say("The part of the data that the longest pass came to; 0 if they have no known end."),
+    ),
+    ("data.batches", "1", say("Batches that all passes have given.")),
+    (
+        "loss.factor",
+        "1",
+        say(
+            "Greatest factor with which the loss counts a loss function of torch's that has no "
+            "upper bound, in the first two steps: negative where all of them are maximized."
+        ),
+    ),
+    (
+        "loss.rewarded",
+        "1",
+        say(
+            "Correlation, over the samples of the first two steps, between a variable that is "
+            "named as a reward and the factor with which the loss counts the log-likelihood of "
+            "what was drawn: -1 where what is rewarded becomes more likely, 1 where less."
+        ),
+    ),
+    (
+        "freeze.ignored",
+        say("tensors"),
+        say(
+            "Parameters that an attribute of their module, or a misspelt one of their own, says "
+            "require no gradient, though they do, have one and are in an optimizer."
+        ),
+    ),
+    (
+        "freeze.fresh",
+        say("0 or 1"),
+        say(
+            "Of a frozen last layer: 1 if its weights have the very distribution that torch draws "
+            "new ones from."
+        ),
+    ),
+    (
+        "plateau.metric",
+        say("as the user's"),
+        say("What a `ReduceLROnPlateau` was told, at its optimizer."),
+    ),
+    ("plateau.more_is_better", say("0 or 1"), say("1 if its mode is `max`.")),
+    (
+        "optimizer.forgotten",
+        say("steps"),
+        say(
+            "Steps whose averages were lost: at an optimizer that goes on with loaded weights and "
+            "was not given a state, of the one before it with the same settings. 0 where only a "
+            "file is known to hold a state for it."
         ),
     ),
 )

@@ -72,6 +72,51 @@ PROBED: tuple[tuple[str, str | Message, Message], ...] = (
     ),
     ("any_two_alike", "1", say("How often any two of these samples are.")),
     (
+        "random_part",
+        say("as the tensor's"),
+        say("Standard deviation of a sample's elements from one time it is read to the next."),
+    ),
+    (
+        "lasting_part",
+        say("as the tensor's"),
+        say("The same from sample to sample, of what is the same each time."),
+    ),
+    (
+        "workers_alike",
+        "1",
+        say("1 if two workers of the loader draw the same random numbers, 0 if not."),
+    ),
+    (
+        "passes_alike",
+        "1",
+        say("1 if two passes over the loader begin with the same random numbers, 0 if not."),
+    ),
+    (
+        "label_agreement",
+        say("standard deviations"),
+        say(
+            "How far labels follow from their own inputs by two cheap learners, beside labels in "
+            "random order: the stronger of both."
+        ),
+    ),
+    (
+        "label_agreement_shifted",
+        say("standard deviations"),
+        say("The same of the labels of a row up to three before or after: the most."),
+    ),
+    (
+        "padding_counted",
+        "1",
+        say(
+            "The part of a sequence's padding, its first and last position aside, with a gradient."
+        ),
+    ),
+    (
+        "classes_left_out",
+        "1",
+        say("Classes whose samples have no gradient, though all others have."),
+    ),
+    (
         "batch_mixing",
         "1",
         say(
@@ -102,6 +147,15 @@ PROBED: tuple[tuple[str, str | Message, Message], ...] = (
         say("How far, of its RMS, the output moves in evaluation from call to call."),
     ),
     (
+        "reread_loss",
+        "1",
+        say(
+            "Before training: the data loss over that of the best guess that does not look at the "
+            "input, with weights read in the other order that fits best; of a model that does not "
+            "fit as it is."
+        ),
+    ),
+    (
         "mode_gap",
         "1",
         say(
@@ -130,6 +184,26 @@ PROBED: tuple[tuple[str, str | Message, Message], ...] = (
         "1",
         say("Places where weights of a softmax are multiplied with something and summed."),
     ),
+    (
+        "term_left",
+        "1",
+        say(
+            "What is left of a term of the loss after a short training on all of it, over what a "
+            "guess gets: the most."
+        ),
+    ),
+    ("term_alone", "1", say("The same after training on that term alone.")),
+    (
+        "score_bound",
+        "1",
+        say("The greatest size that the similarities in the loss can have."),
+    ),
+    (
+        "least_loss",
+        "1",
+        say("The least cross-entropy that they allow, over that of a guess."),
+    ),
+    ("moved_axes", "1", say("Reshapes after which an axis lies elsewhere among the others.")),
     (
         "softmax_off",
         "1",

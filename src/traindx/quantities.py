@@ -267,8 +267,8 @@ _PROBED = (
         "probe.curvature",
         "1",
         say(
-            "RMS of f(x + d) + f(x - d) - 2 f(x) over that of f(x + d) - f(x - d), at the last "
-            "linear layer or convolution: 0 if it is affine in the input."
+            "RMS of f(x + d) + f(x - d) - 2 f(x) over that of f(x + d) - f(x - d), the greatest "
+            "of all layers with weights: 0 if they are affine in an input."
         ),
     ),
     Quantity(

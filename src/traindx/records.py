@@ -166,6 +166,26 @@ class EventKind(str, Enum):
     norms, gap (greatest distance of running statistics, as `norm.running_gap`), norm (where),
     counted (batches that the copy's counter says), if both have running statistics.
     """
+    MET = "met"
+    """What the BatchNorm layers of such a copy were given was compared with their statistics.
+
+    detail: of (the trained model), gap (greatest over the layers of how far from mean 0 and
+    deviation 1 they leave it, RMS over channels), norm (where), values (of each channel).
+    """
+    INPUTS = "inputs"
+    """What a model was given in evaluation was compared with what it was trained on.
+
+    detail: trained and evaluated (samples looked at), and what
+    `traindx.capture.evaluated_inputs.compare` returns.
+    """
+    LOADED = "loaded"
+    """A state was loaded into a module of a known model; site: the module.
+
+    detail: at (the step it was loaded at), parameters (of the module), loaded (of them), given
+    (tensors), used (of those), same (of those: the module's own memory), missing and unexpected
+    (the first of each), fits (missing tensors that another name would supply) and rename (how:
+    `-prefix.` off the given names, `+prefix.` before them, `-name` out of them).
+    """
     AMP_SKIPPED = "amp-skipped"
     """A GradScaler skipped the optimizer's step."""
     CADENCE = "cadence"
@@ -185,8 +205,9 @@ class EventKind(str, Enum):
     PROBE = "probe"
     """A probe has looked before training, or has not.
 
-    detail: name, writes (quantities), trains; seconds and estimate, or reason if it did not look;
-    trace, if something was not as before afterwards.
+    detail: name, writes (quantities), trains; seconds, estimate, least and most (of the estimate);
+    reason, if it says nothing, and failed (whether that is an error of the probe); trace, if
+    something was not as before afterwards.
     """
     OBSERVED = "observed"
     """What a probe has seen besides numbers; detail: probe, and what is its own."""

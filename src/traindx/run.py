@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from traindx.columns import Columns
-from traindx.derived import bring_up_to_date, following
 from traindx.errors import UsageError
 from traindx.events import Events
 from traindx.facts import Json, LossFacts, ModelFacts, OptimizerFacts
 from traindx.findings import Verdict
+from traindx.ledger import Newest
+from traindx.measured import Measured
 from traindx.messages import say
 from traindx.plots import Plots
 from traindx.quantities import QUANTITIES, Quantity
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 _BEFORE_TROUBLE = 16
 _BEFORE_EVALUATION = 64
 """Measured steps that rules look back to from a moment in the past."""
-_TELLING = ("loss", "param.rms")
-"""Quantities that end well or not: where one stops being finite, what was before must stay."""
 
 
 class Run(Plots):
@@ -71,12 +70,8 @@ class Run(Plots):
         self._header: dict[str, Json] = {}
         self._pins = Pins()
         self._events = Events(self._pins)
-        self._series: dict[str, dict[Site, Series]] = {}
-        self._derived: dict[str, dict[Site, Series]] = {}
         self._vectors: dict[str, dict[Site, list[Vector]]] = {}
-        self._stats: dict[Point, dict[Site, Columns]] = {}
-        self._additions: dict[Point, int] = {}  # to the statistics of a point,
-        self._derived_at: dict[str, int] = {}  # and after how many of them a quantity was derived
+        self._measured = Measured(self._pins, self._breaks)
         for item in items:
             self.add(item)
 
@@ -102,14 +97,13 @@ class Run(Plots):
         """Take one item; items come in order of step."""
         match item:
             case Record():
-                self._add_record(item)
+                self._measured.add_record(item)
             case Scalar():
-                self.add_number(item.quantity, item.site, item.step, item.value)
+                self._measured.add_number(item.quantity, item.site, item.step, item.value)
+                self.step = max(self.step, self._measured.loss_step)
             case Bundle():
-                for point, site, row in item.rows():
-                    self.add_row(point, site, item.step, row)
-                for (quantity, site), value in zip(item.names, item.values, strict=True):
-                    self.add_number(quantity, site, item.step, value)
+                self._measured.add_bundle(item)
+                self.step = max(self.step, self._measured.loss_step)
             case Vector():
                 self._vectors.setdefault(item.quantity, {}).setdefault(item.site, []).append(item)
             case Event():
@@ -117,65 +111,11 @@ class Run(Plots):
             case Description():
                 self._describe(item)
 
-    def _add_record(self, record: Record) -> None:
-        """Several records of one place in one step (micro-batches) merge into one."""
-        columns = self._columns_of(record.point, record.site)
-        was_broken = columns.is_broken
-        columns.add(record.step, record.stats)
-        if columns.is_broken and not was_broken:
-            self._breaks(record.step)
-
-    def add_row(self, point: Point, site: Site, step: int, row: Sequence[float]) -> None:
-        """Take a record as the numbers of `columns.FIELDS`."""
-        columns = self._columns_of(point, site)
-        was_broken = columns.is_broken
-        columns.add_row(step, row)
-        if columns.is_broken and not was_broken:
-            self._breaks(step)
-
-    def _columns_of(self, point: Point, site: Site) -> Columns:
-        sites = self._stats.setdefault(point, {})
-        columns = sites.get(site)
-        if columns is None:
-            columns = sites[site] = Columns(self._pins)
-        self._additions[point] = self._additions.get(point, 0) + 1
-        return columns
-
-    def add_number(self, quantity: str, site: Site, step: int, value: float) -> None:
-        """Take a scalar."""
-        series = self._series_of(quantity, site)
-        was_finite = not len(series) or series.last_finite == series.step
-        if quantity in _TELLING and was_finite and not math.isfinite(value):
-            self._breaks(step)
-        series.append(step, value)
-        if quantity == "loss":  # written for every step, once the step is complete
-            self.step = max(self.step, step)
-
-    def add_numbers(
-        self, quantity: str, site: Site, steps: NDArray[np.int64], values: NDArray[np.float64]
-    ) -> None:
-        """Take many scalars of one place."""
-        import numpy as np
-
-        if quantity in _TELLING and not np.isfinite(values).all():
-            for step, value in zip(steps.tolist(), values.tolist(), strict=True):
-                self.add_number(quantity, site, step, value)
-            return
-        self._series_of(quantity, site).extend(steps, values)
-        if quantity == "loss":
-            self.step = max(self.step, int(steps[-1]))
-
-    def _series_of(self, quantity: str, site: Site) -> Series:
-        sites = self._series.setdefault(quantity, {})
-        series = sites.get(site)
-        if series is None:
-            series = sites[site] = Series(quantity, site, self._pins)
-        return series
-
     def _breaks(self, step: int) -> None:
         """Something that was finite is so no more: what led there is kept in all series."""
         measured = self._events.last_steps(EventKind.MEASURED, _BEFORE_TROUBLE)
         moment = (*measured, step - 1, step)
+        self._measured.file_all()
         if "first trouble" not in self._pins:
             self._pins.pin("first trouble", moment)
         self._pins.pin("last trouble", moment)
@@ -188,6 +128,7 @@ class Run(Plots):
             self.step = max(self.step, event.step)
         elif event.kind is EventKind.EVALUATION and not event.detail.get("training"):
             measured = self._events.last_steps(EventKind.MEASURED, _BEFORE_EVALUATION)
+            self._measured.file_all()
             self._pins.pin(f"evaluation of {event.site.model}", measured)
 
     def _describe(self, description: Description) -> None:
@@ -204,17 +145,18 @@ class Run(Plots):
 
         The run then holds what it held when that step was over, while it was recorded.
         """
-        from traindx.store.stretch import feeds
+        from traindx.store.stretch import Portions
 
-        fed = feeds(stretch, self.add_number, self.add_numbers, self.add_row)
+        portions = Portions(stretch, self._measured)
         for item in stretch.others:
             if isinstance(item, Event) and item.kind is EventKind.MEASURED:
-                fed.up_to_next_mark()
+                portions.up_to_next_mark()
                 self.add(item)
                 yield item
             else:
                 self.add(item)
-        fed.to_the_end()
+        portions.to_the_end()
+        self.step = max(self.step, self._measured.loss_step)
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -273,7 +215,7 @@ class Run(Plots):
         Raises:
             UsageError: There is no such quantity.
         """
-        found = self._sites(quantity).values()
+        found = self._measured.series(_known(quantity)).values()
         return [
             series
             for series in found
@@ -283,59 +225,48 @@ class Run(Plots):
 
     def at(self, quantity: str, site: Site) -> Series | None:
         """The series of a quantity at one site, None if it was not measured there."""
-        known = _known(quantity)
-        if known.derive is None:
-            return self._series.get(quantity, {}).get(site)
-        return self._derive(known, site)
+        return self._measured.at(_known(quantity), site)
 
-    def _sites(self, quantity: str) -> dict[Site, Series]:
-        known = _known(quantity)
-        if known.point is None:
-            return self._series.get(quantity, {})
-        if not self._is_derived(known):
-            for site in self._stats.get(known.point, {}):
-                self._derive(known, site)
-            self._derived_at[quantity] = self._additions.get(known.point, 0)
-        return self._derived.get(quantity, {})
+    def newest(
+        self, quantity: str, sites: tuple[Site, ...] | None = None, *, model: str | None = None
+    ) -> Newest:
+        """What was measured last of a quantity, at these sites, at a model's, or at all.
 
-    def _is_derived(self, known: Quantity) -> bool:
-        """Whether every series of a quantity is up to date."""
-        additions = self._additions.get(known.point, 0) if known.point else 0
-        return self._derived_at.get(known.name) == additions
+        It costs next to nothing, however many sites there are; what it returns is not to be kept.
+        Ask again with the same tuple of sites: then they need not be looked up.
+        """
+        return self._measured.newest(_known(quantity), sites, model)
 
-    def _derive(self, known: Quantity, site: Site) -> Series | None:
-        """The series of a quantity that follows from tensor statistics, brought up to date."""
-        if self._is_derived(known):
-            return self._derived.get(known.name, {}).get(site)
-        assert known.point is not None
-        assert known.derive is not None
-        measured = self._stats.get(known.point, {}).get(site)
-        if measured is None:
-            return None
-        sites = self._derived.setdefault(known.name, {})
-        series = sites.get(site)
-        if series is None or series.thinnings != measured.thinnings:
-            series = sites[site] = following(known, site, measured, series)
-        bring_up_to_date(series, known, measured)
-        return series
+    def recent(
+        self, quantity: str, sites: tuple[Site, ...], window: int
+    ) -> NDArray[np.float64] | None:
+        """The last `window` values of some sites, if they were measured together: [window, n].
+
+        None if they were not, or fewer times; then their series tell.
+        """
+        return self._measured.recent(_known(quantity), sites, window)
+
+    def additions(self, quantity: str) -> int:
+        """How often anything of a quantity was added: where it is the same, so is everything."""
+        return self._measured.additions(_known(quantity))
 
     def sites_of(self, point: Point) -> list[Site]:
         """Where tensors of one point were measured, in the order they first were."""
-        return list(self._stats.get(point, {}))
+        return list(self._measured.columns(point))
 
     def stats(self, point: Point, site: Site) -> dict[int, TensorStats]:
         """The statistics of one place by step."""
-        columns = self._stats.get(point, {}).get(site)
+        columns = self._measured.columns(point).get(site)
         return columns.by_step() if columns else {}
 
     def stats_at(self, point: Point, site: Site, step: int) -> TensorStats | None:
         """The statistics of one place at one step, None if it was not measured there."""
-        columns = self._stats.get(point, {}).get(site)
+        columns = self._measured.columns(point).get(site)
         return columns.at(step) if columns else None
 
     def columns(self, point: Point, site: Site) -> Columns | None:
         """The same as plain numbers, for many steps at once; None if nothing was measured there."""
-        return self._stats.get(point, {}).get(site)
+        return self._measured.columns(point).get(site)
 
     def vectors(self, quantity: str) -> Mapping[Site, Sequence[Vector]]:
         """What was measured of a quantity that has several numbers, by site, in order of step."""

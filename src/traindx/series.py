@@ -75,7 +75,8 @@ class Series:
     def extend(self, steps: NDArray[np.int64], values: NDArray[np.float64]) -> None:
         """Add many, as if one by one."""
         while len(steps) > _FEW:
-            room = min(MOST - len(self._steps), len(steps)) - 1
+            # Pinned steps may leave no room.
+            room = max(1, min(MOST - len(self._steps), len(steps))) - 1
             self._add_all(steps[:room], values[:room])
             self.append(int(steps[room]), float(values[room]))
             steps, values = steps[room + 1 :], values[room + 1 :]
@@ -102,6 +103,26 @@ class Series:
         self.count += len(values)
         self._steps.frombytes(steps.astype(np.int64).tobytes())
         self._values.frombytes(values.astype(np.float64).tobytes())
+
+    def add_block(
+        self, steps: list[int], step_bytes: bytes, values: NDArray[np.float64],
+        changed: int, finite: int, nonzero: int,
+    ) -> None:  # fmt: skip
+        """Add values of which is known already where they change and are finite; see `extend`."""
+        import numpy as np
+
+        if not self._values or len(self._values) + len(steps) >= MOST:
+            self.extend(np.array(steps, np.int64), values)
+            return
+        self._stretch_before = self.unchanged_since  # of what is measured nothing is replaced
+        if changed >= 0:
+            self.unchanged_since = steps[changed]
+        if finite >= 0:
+            self.last_finite = steps[finite]
+        self.num_nonzero += nonzero
+        self.count += len(steps)
+        self._steps.frombytes(step_bytes)
+        self._values.frombytes(values.tobytes())
 
     def replace_last(self, value: float) -> None:
         """Put `value` in the place of the last one of a series that follows from statistics."""
@@ -194,6 +215,28 @@ class Series:
             return self._values[-1]
         i = bisect_left(self._steps, step)
         return self._values[i] if i < len(self) and self._steps[i] == step else None
+
+
+def extend(some: Sequence[Series], steps: NDArray[np.int64], values: NDArray[np.float64]) -> None:
+    """Add to each of n series its values [n, m] at m later steps, as if one by one."""
+    import numpy as np
+
+    last = np.array([series.tail(1)[0] if len(series) else math.nan for series in some])
+    # Of each series the last value that is another than the one before, and the last finite one.
+    others = values != np.concatenate([last[:, None], values[:, :-1]], axis=1)
+    changed, finite = (_last_true(flags) for flags in (others, np.isfinite(values)))
+    nonzero = np.count_nonzero(values, axis=1).tolist()
+    step_bytes, step_list = steps.tobytes(), steps.tolist()
+    for series, own, change, fine, num in zip(some, values, changed, finite, nonzero, strict=True):
+        series.add_block(step_list, step_bytes, own, change, fine, num)
+
+
+def _last_true(flags: NDArray[np.bool_]) -> list[int]:
+    """Of each row [n, m] where its last mark is, -1 if there is none."""
+    import numpy as np
+
+    num = flags.shape[1]
+    return np.where(flags.any(axis=1), num - 1 - flags[:, ::-1].argmax(axis=1), -1).tolist()
 
 
 def _only(marks: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -49,6 +49,7 @@ class Options:
         command: The command line to note; None notes nothing of it.
         trap_nan: Whether to replay the batch of a loss or gradient that is not finite.
         compiled_activations: Whether to run compiled models eagerly in measured steps.
+        first_weights: Whether to store the weights of the first layer.
         judging: What rules to apply, what to pass over, and what is declared; all and nothing if
             None.
     """
@@ -59,6 +60,7 @@ class Options:
     command: tuple[str, ...] | None = None
     trap_nan: bool = False
     compiled_activations: bool = False
+    first_weights: bool = True
     judging: Judging | None = None
 
     @classmethod
@@ -75,6 +77,7 @@ class Options:
             command=command,
             trap_nan=settings.trap_nan,
             compiled_activations=settings.compiled_activations,
+            first_weights=settings.first_weights,
             judging=settings.judging(),
         )
 
@@ -148,6 +151,7 @@ class Session:
             budget=options.budget,
             trap_nan=options.trap_nan,
             compiled_activations=options.compiled_activations,
+            first_weights=options.first_weights,
             warn=self._warn,
         )
         capture.arm()

@@ -41,6 +41,7 @@ def watch(
     folder: str | Path | None = None,
     trap_nan: bool | None = None,
     compiled_activations: bool | None = None,
+    first_weights: bool | None = None,
     config: str | Path | None = None,
     contexts: Sequence[str] | None = None,
 ) -> Watch:
@@ -79,6 +80,8 @@ def watch(
         trap_nan: Whether to replay the batch of a loss or gradient that is not finite.
         compiled_activations: Whether to run models of `torch.compile` eagerly in measured steps, so
             that their activations are measured; losses then agree to rounding only.
+        first_weights: Whether the run file has weights of the first layer, as a picture of them; it
+            has by default.
         config: A file with settings; the nearest `pyproject.toml` by default. The arguments above
             overrule it.
         contexts: What is so by design, such as `gan`, so that nothing is made of it.
@@ -95,6 +98,7 @@ def watch(
         runs=folder,
         trap_nan=trap_nan,
         compiled_activations=compiled_activations,
+        first_weights=first_weights,
         contexts=None if contexts is None else list(contexts),
     )
     place = _Place.of(sys._getframe(1))  # pyright: ignore[reportPrivateUsage]

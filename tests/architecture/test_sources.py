@@ -16,12 +16,13 @@ MAX_LINES = 400
 SYNCS = {"item", "cpu", "tolist", "numpy"}
 MAY_SYNC = {
     "capture/arrays.py::array": "a view of a tensor that is on the host already",
-    "capture/collectors/updates.py::_joined": "an array of NumPy's",
     "capture/collectors/updates.py::_norms": "arrays of NumPy's",
+    "capture/drawn.py::_hash": "a view of a tensor that is on the host already",
     "capture/arrays.py::numbers": "an array of NumPy's",
     "capture/quiet.py::Quiet._read": "a loss that is on the host",
     "capture/transfer.py::_plain": "what is on the host, or what a copy has brought there",
     "stats/host.py::_array": "a view of a tensor that is on the host already",
+    "stats/host.py::_of_large": "a view of a tensor that is on the host already",
     "stats/host.py::_sums_of_each": "arrays of NumPy's",
 }
 

@@ -18,6 +18,7 @@ from benchmarks.detecting.roc import curve
 from benchmarks.detecting.running import Job, Outcome, jobs, line, outcomes, read
 from benchmarks.detecting.scoring import Judged, alarms, is_at, merged, score, views
 from benchmarks.detecting.tables import by_program, misses, of_rules, rules
+from traindx.rules.catalog import catalog
 
 HERE = Path("x.py")
 
@@ -140,6 +141,16 @@ def test_errors_and_warnings_are_alarms_and_information_is_none():
 def test_two_verdicts_become_one_with_the_most_severe_active_first():
     parts = ([finding("S011", "info")], [finding("N001", status="cleared"), finding("O001")])
     assert [found["code"] for found in merged(parts)] == ["O001", "S011", "N001"]
+
+
+@pytest.mark.parametrize(
+    ("severity", "first"), [("error", "G006"), ("warning", "O001"), ("info", "O001")]
+)
+def test_a_finding_of_one_view_explains_those_of_the_other_unless_it_is_milder(
+    severity: str, first: str
+):
+    assert "G006" in catalog()["O001"].explained_by
+    assert merged(([finding("O001")], [finding("G006", severity)]))[0]["code"] == first
 
 
 def test_together_needs_both_modes_and_a_failed_one_adds_nothing():

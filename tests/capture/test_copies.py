@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.optim.swa_utils import AveragedModel
 
-from tests.capture.watched import Recording, watched
+from tests.capture.watched import Recording, train, watched
 from traindx.records import EventKind
 
 X = 3 * torch.randn(40, 6, generator=torch.Generator().manual_seed(0)) + 1
@@ -164,3 +164,68 @@ def test_a_replica_that_is_trained_beside_the_model_is_told_as_one():
     (found,) = comparisons(recording)
     assert (found["replica"], found["parameters"], found["equal"]) == (True, 6, 6)
     assert float(str(found["gap"])) > 0.5
+
+
+def layers(net: nn.Sequential) -> tuple[nn.Linear, nn.BatchNorm1d]:
+    first, norm, *_ = net
+    assert isinstance(first, nn.Linear)
+    assert isinstance(norm, nn.BatchNorm1d)
+    return first, norm
+
+
+def met(recording: Recording) -> list[dict[str, object]]:
+    return recording.events(EventKind.MET)
+
+
+def test_what_an_average_meets_is_compared_with_its_statistics():
+    with watched() as recording:
+        net = build()
+        fit(net, 60)
+        average = copy.deepcopy(net)
+        first, norm = layers(average)
+        with torch.no_grad():
+            first.weight.mul_(2)
+        evaluate(average)
+    (found,) = met(recording)
+    assert norm.running_mean is not None
+    assert norm.running_var is not None
+    shown = (first(X) - norm.running_mean) / (norm.running_var + norm.eps).sqrt()
+    squares = shown.mean(0).square() + (shown.std(0, correction=0) - 1).square()
+    assert found["gap"] == pytest.approx(squares.mean().sqrt().item(), rel=1e-3)
+    assert (found["norm"], found["values"], found["of"]) == ("1", 40, recording.model().name)
+
+
+def test_a_channel_that_is_shut_or_constant_is_left_out():
+    with watched() as recording:
+        net = build()
+        fit(net, 60)
+        average = copy.deepcopy(net)
+        first, norm = layers(average)
+        assert norm.running_var is not None
+        with torch.no_grad():
+            first.bias.add_(torch.tensor([0.0, 0.0, 0.0, 50.0, 50.0]))
+            norm.weight[3] = 0
+            norm.running_var[4] = 0
+        evaluate(average)
+    (found,) = met(recording)
+    assert float(str(found["gap"])) < 1
+
+
+def test_a_model_without_running_statistics_meets_nothing():
+    with watched() as recording:
+        net = nn.Sequential(nn.Linear(6, 5), nn.LayerNorm(5), nn.Linear(5, 1))
+        fit(net)
+        evaluate(copy.deepcopy(net))
+    assert met(recording) == []
+    assert len(comparisons(recording)) == 1
+
+
+def test_an_evaluation_that_fails_is_not_heard_in_the_next():
+    with watched() as recording:
+        net = build()
+        fit(net)
+        average = copy.deepcopy(net)
+        with pytest.raises(RuntimeError), torch.no_grad():
+            average.eval()(torch.randn(3, 7))
+        train(net, steps=1, data=(X, torch.zeros(40, 1)), loss=nn.functional.mse_loss)
+    assert met(recording) == []

@@ -70,14 +70,14 @@ def test_a_weight_that_is_computed_is_left_alone() -> None:
         assert looked(nn.Linear(3, 3)) == []
 
 
-def trained(folder: Path) -> tuple[traindx.Run, torch.Tensor]:
+def trained(folder: Path, *, first_weights: bool | None = None) -> tuple[traindx.Run, torch.Tensor]:
     """A run whose model is gone by its end, and the weights that it had."""
     torch.manual_seed(0)
     first = nn.Linear(12, 8)
     net = nn.Sequential(nn.Flatten(), first, nn.ReLU(), nn.Linear(8, 3))
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     x, y = torch.randn(16, 1, 3, 4), torch.randint(0, 3, (16,))
-    watch = traindx.watch(net, optimizer, folder=folder)
+    watch = traindx.watch(net, optimizer, folder=folder, first_weights=first_weights)
     for _ in range(12):
         optimizer.zero_grad()
         F.cross_entropy(net(x), y).backward()
@@ -94,3 +94,10 @@ def test_a_run_holds_the_first_layer_as_it_is_at_the_end(tmp_path: Path) -> None
         ((site, vectors),) = found.vectors("first_layer.weights").items()
         assert (site.fqn, len(vectors)) == ("1", 1)
         assert vectors[0].values == tuple(last.reshape(-1).tolist())
+
+
+def test_a_run_holds_no_weights_where_none_are_wanted(tmp_path: Path) -> None:
+    run, _ = trained(tmp_path, first_weights=False)
+    assert run.path is not None
+    assert not run.vectors("first_layer.weights")
+    assert not traindx.Run.load(run.path).vectors("first_layer.weights")

@@ -93,9 +93,20 @@ def test_an_optimizer_made_at_each_step_replaces_the_one_before():
         net = mlp()
         for _ in range(5):
             step(torch.optim.Adam(net.parameters()), net)
-    assert recording.values("optimizer.replaced", "Adam") == [1, 2, 3, 4]
-    assert recording.values("optimizer.life", "Adam") == [1, 1, 1, 1]
-    assert recording.series("optimizer.memory", "Adam").last == torch.tensor(10.0)
+    assert recording.values("optimizer.replaced", "") == [1, 2, 3, 4]
+    assert recording.values("optimizer.life", "") == [1, 1, 1, 1]
+    assert recording.series("optimizer.memory", "").last == torch.tensor(10.0)
+
+
+def test_a_line_of_optimizers_stands_at_the_part_whose_parameters_they_have():
+    with watched() as recording:
+        net = mlp(sizes=(6, 8, 8, 3))
+        first = torch.optim.SGD(net[:2].parameters(), lr=0.1)
+        for _ in range(3):
+            rest = torch.optim.Adam(net[4].parameters())
+            step(first, net)
+            rest.step()
+    assert recording.sites("optimizer.replaced") == {"4"}
 
 
 def test_plain_sgd_has_nothing_to_forget():
@@ -103,7 +114,7 @@ def test_plain_sgd_has_nothing_to_forget():
         net = mlp()
         for _ in range(3):
             step(torch.optim.SGD(net.parameters(), lr=0.1), net)
-    assert recording.values("optimizer.memory", "SGD") == [0, 0]
+    assert recording.values("optimizer.memory", "") == [0, 0]
 
 
 def test_the_optimizers_of_other_models_replace_none():

@@ -24,6 +24,7 @@ def state_of_torch() -> dict[str, object]:
         "compile": torch.compile,
         "module compile": nn.Module.compile,
         "backward": torch.autograd.backward,
+        "load": nn.Module.load_state_dict,
         "scaler": (scaler.scale, scaler.step, scaler.update, scaler.unscale_),
         "own": ["__call__" in vars(nn.Module), "compile" in vars(nn.Module)],
         "module hooks": [

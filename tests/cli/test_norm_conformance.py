@@ -38,6 +38,27 @@ def test_a_layer_of_one_s_own_is_examined(tmp_path: Path) -> None:
     assert run("own:layer", "--fail-on", "info", cwd=tmp_path).returncode == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "needs a target: `traindx norm conformance torch`"),
+        (["torch", "--norm", "torch.LayerNorm"], "`--norm` says what `package:factory` should be"),
+        (["torch", "--json", "nowhere/a.json"], "make the folder"),
+        (["torch", "--html", "."], "it is a folder"),
+        (["torch", "--programs", "deep.json"], "Cannot write `deep.json`"),
+        (["deep.json"], "This is no conformance document"),
+    ],
+)
+def test_what_cannot_be_done_is_told_before_the_work(
+    arguments: list[str], words: str, tmp_path: Path
+) -> None:
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    done = run(*arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("traindx: ")
+    assert words in done.stderr
+
+
 def test_what_is_not_there_is_told_in_one_sentence() -> None:
     done = run("theano")
     assert done.returncode == 2

@@ -10,7 +10,7 @@ import torch
 
 from tests.norm.test_derivatives import apart
 from traindx.errors import ArgumentError
-from traindx.norm.choices import Estimator, GroupOrder, OneSample
+from traindx.norm.choices import Estimator, GroupOrder, OneSample, Passes
 from traindx.norm.layers import mean_variance
 from traindx.norm.presets import PRESETS, Preset, find_preset, preset
 from traindx.norm.reference import backward, evaluate, forward, fresh, updated
@@ -163,6 +163,15 @@ def test_an_even_window_leans_back_in_torch_and_forward_in_onnx() -> None:
     assert onnx_y[0, :, 0] == pytest.approx([1 / 6, 1 / 7, 3 / 10])
 
 
+def test_a_window_far_beyond_both_ends_costs_what_one_over_the_whole_axis_does() -> None:
+    x = np.random.default_rng(0).normal(size=(2, 5, 3))
+    whole = preset("torch.LocalResponseNorm", size=11, alpha=0.11)
+    huge = preset("torch.LocalResponseNorm", size=10**12 + 1, alpha=0.01 * (10**12 + 1))
+    assert np.allclose(forward(huge, x), forward(whole, x), rtol=1e-12)
+    empty = x[:, :0]
+    assert forward(whole, empty).shape == empty.shape
+
+
 def test_onnx_lrn_runs_over_channels_where_samples_and_channels_differ() -> None:
     x = np.arange(1.0, 5).reshape(1, 4, 1, 1)
     y = forward(preset("onnx.LRN", size=3, alpha=3.0, beta=1.0), x)
@@ -200,6 +209,22 @@ def test_a_large_mean_does_not_cancel_where_frameworks_do() -> None:
     plain = forward(mean_variance(axes=(0,)), x)
     assert np.allclose(plain, right, rtol=1e-5)
     assert forward(mean_variance(axes=(0,)), [2.0, 2.0]).tolist() == [0, 0]
+
+
+ONE_PASS = [name for name in PRESETS if built(PRESETS[name]).passes is not Passes.TWO]
+
+
+@pytest.mark.parametrize("name", ONE_PASS)
+def test_the_reference_is_exact_where_the_framework_takes_one_pass(name: str) -> None:
+    spec = built(PRESETS[name])
+    two = replace(spec, passes=Passes.TWO)
+    generator = np.random.default_rng(0)
+    x, dy = 1e8 + generator.normal(size=(4, 6, 64)), generator.normal(size=(4, 6, 64))
+    assert np.array_equal(forward(spec, x), forward(two, x))
+    assert np.array_equal(backward(spec, x, dy).x, backward(two, x, dy).x)
+    if spec.running is not None:
+        first = fresh(spec, x.shape)
+        assert np.array_equal(updated(spec, first, x).var, updated(two, first, x).var)
 
 
 def test_a_direction_of_zeros_is_refused_where_torch_gives_nan() -> None:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch import nn
+import torch.nn.functional as F
+from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer
 
 from traindx.findings import Finding
@@ -80,3 +81,20 @@ def labelled(samples: int = 32, features: int = 20, classes: int = 10) -> tuple[
 def names(run: Run) -> Iterator[str]:
     """The probes that have looked."""
     return (probe.name for probe in looked(run) if not probe.reason)
+
+
+class NormByHand(nn.Module):
+    """Normalizes by the batch in training; in evaluation as well unless it follows the mode."""
+
+    running_mean: Tensor
+    running_var: Tensor
+
+    def __init__(self, *, follows_mode: bool) -> None:
+        super().__init__()
+        self.follows_mode = follows_mode
+        self.register_buffer("running_mean", torch.zeros(32))
+        self.register_buffer("running_var", torch.ones(32))
+
+    def forward(self, x: Tensor) -> Tensor:
+        by_batch = self.training or not self.follows_mode
+        return F.batch_norm(x, self.running_mean, self.running_var, training=by_batch)

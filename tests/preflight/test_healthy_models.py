@@ -1,4 +1,4 @@
-"""Sound models of many kinds, of which the probes that look without training say nothing."""
+"""Sound models of many kinds, of which probes say nothing."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ PROBES = (
     "mode-gap",
     "signal-profile",
     "half-precision",
+    "affine-test",
+    "reshaped-axes",
+    "score-scale",
+    "loss-terms",
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ from tests.preflight.cases import case_of, classifier, labelled
 from traindx.messages import say
 from traindx.preflight.case import Case, DoesNotApplyError
 from traindx.preflight.catalog import catalog
-from traindx.preflight.probe import Probe, probe
+from traindx.preflight.probe import Probe, Steps, probe
 from traindx.preflight.runner import Preflight
 from traindx.quantities import QUANTITIES
 from traindx.records import Event, EventKind, Item, Scalar
@@ -77,6 +77,7 @@ def test_a_probe_that_has_looked_is_told_with_its_seconds() -> None:
 def test_a_probe_that_has_not_says_why(broken: Probe, reason: str) -> None:
     (one,) = told(broken)
     assert one["reason"] == reason
+    assert bool(one.get("failed")) == (broken is failing)
 
 
 def test_quick_leaves_out_what_trains() -> None:
@@ -115,7 +116,42 @@ def test_the_estimate_is_passes_times_a_pass() -> None:
     flight = Preflight(case, probes=[looking(passes=8.0)], clock=lambda: float(next(ticks)))
     (planned,) = flight.plan().planned
     assert planned.seconds == 8 * 1.0 + 1.0
+    assert planned.least < planned.seconds < planned.most
     assert flight.plan().seconds == planned.seconds
+
+
+def test_a_probe_that_may_stop_early_is_estimated_by_a_step_that_is_timed() -> None:
+    case = case_of(classifier(), labelled(), nn.CrossEntropyLoss())
+    ticks = iter(range(1000))
+    taken: list[int] = []
+    steps = Steps(lambda _case: lambda: taken.append(next(ticks)), least=3, typical=10, most=200)
+    probe = looking(passes=0.0, steps=steps)
+    flight = Preflight(case, probes=[probe], clock=lambda: float(next(ticks)))
+    (planned,) = flight.plan().planned
+    step = 2.0  # a tick at its end, and one that it takes itself
+    assert taken
+    assert planned.seconds == 10 * step + 1.0
+    assert planned.least <= 3 * step
+    assert planned.most >= 200 * step
+
+
+def test_a_step_that_cannot_be_taken_costs_nothing() -> None:
+    def ready(_case: Case) -> Callable[[], object]:
+        raise DoesNotApplyError(say("the model is too small"))
+
+    case = case_of(classifier(), labelled(), nn.CrossEntropyLoss())
+    probe = looking(passes=0.0, steps=Steps(ready, 1, 10, 200))
+    ticks = iter(range(1000))
+    flight = Preflight(case, probes=[probe], clock=lambda: float(next(ticks)))
+    assert flight.plan().seconds == 1.0
+
+
+def test_a_probe_that_is_not_wanted_is_left_out() -> None:
+    case = case_of(classifier(), labelled(), nn.CrossEntropyLoss())
+    flight = Preflight(case, probes=[looking()], without=["passing"])
+    (planned,) = flight.plan().planned
+    assert (planned.seconds, planned.most) == (0.0, 0.0)
+    assert planned.reason == "left out, as the settings say"
 
 
 def test_a_model_that_cannot_be_run_again_is_said_once_for_all() -> None:

@@ -65,6 +65,30 @@ class Bags(nn.Module):
         return self.head(self.bags(words, offsets))
 
 
+class Tagger(nn.Module):
+    """Classifies each position of a sequence, or each pixel of a picture, by itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.layers = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 5))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layers(x)
+
+
+def of_positions(output: Tensor, target: Tensor) -> Tensor:
+    return F.cross_entropy(output.reshape(-1, output.shape[-1]), target)
+
+
+def tagger(*positions: int) -> Case:
+    """With targets that were never in the shape of the output."""
+    generator = torch.Generator().manual_seed(2)
+    x = torch.randn(SAMPLES, *positions, 6, generator=generator)
+    count = x[..., 0].numel()
+    return case_of(Tagger(), (x, torch.arange(count) % 5), of_positions)
+
+
 def of_tokens(output: Tensor, target: Tensor) -> Tensor:
     return F.cross_entropy(output.reshape(-1, WORDS), target.reshape(-1))
 
@@ -90,6 +114,8 @@ CASES: dict[str, Callable[[], Case]] = {
     "batch first": lambda: case_of(
         Recurrent(batch_first=True), (SIGNALS.transpose(0, 1), LABELS), F.cross_entropy
     ),
+    "flattened targets of sequences": lambda: tagger(STEPS),
+    "flattened targets of pictures": lambda: tagger(3, 4),
     "bags": bags,
     "bags, closed": lambda: bags(closed=True),
     "packed": packed,
@@ -101,7 +127,7 @@ def rows(case: Case) -> Tensor:
     case.model.eval()
     with torch.no_grad():
         output: Tensor = case.output()
-    return output.transpose(0, 1) if output.dim() == 3 else output
+    return output.transpose(0, 1) if case.axis and output.dim() == 3 else output
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -87,6 +87,16 @@ def test_a_file_gives_the_findings_of_the_live_preflight(
     assert render(engine.run) == render(live)
 
 
+def test_a_file_holds_no_weights_where_none_are_wanted(tmp_path: Path) -> None:
+    store = open_writer(tmp_path, "net-preflight", datetime(2026, 1, 2, 3, 4, 5))
+    case = healthy()
+    kept = checking.check(case, quick=True, script="net")
+    left = checking.check(case, quick=True, first_weights=False, script="net", store=store)
+    assert left.path is not None
+    found = [run.vectors("first_layer.weights") for run in (kept, left, Run.load(left.path))]
+    assert [bool(one) for one in found] == [True, False, False]
+
+
 def test_a_file_tells_what_looked_at_what_cost_and_what_did_not(tmp_path: Path) -> None:
     path = stored(healthy(), tmp_path).path
     assert path is not None

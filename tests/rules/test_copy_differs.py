@@ -7,7 +7,7 @@ import pytest
 from tests.rules.recording import Recording, chain
 from traindx.facts import Json
 from traindx.findings import Severity
-from traindx.records import EventKind
+from traindx.records import Event, EventKind, Site
 
 
 def run_of(*details: dict[str, Json]) -> Recording:
@@ -90,3 +90,41 @@ def test_fires_when_modules_are_built_with_other_numbers():
         "modules of ema, which is evaluated with the parameters of net, are built with other "
         "numbers than those of net: ln.offset: 1, 0; ln.eps: 1, 2"
     )
+
+
+AVERAGE: dict[str, Json] = {"norms": 2, "gap": 0.0, "distance": 0.25}
+
+
+def meeting(gap: float, values: int = 800, *, copy: str = "ema") -> Recording:
+    """A run in which an average meets what its statistics leave so far from normal."""
+    run = run_of(AVERAGE)
+    detail: dict[str, Json] = {"of": "net", "gap": gap, "norm": "bn2", "values": values}
+    run.items.insert(-1, Event(9, EventKind.MET, Site(copy), detail))
+    return run
+
+
+def test_fires_when_an_average_meets_other_statistics_than_it_has():
+    (finding,) = meeting(0.48).findings("E006")
+    assert finding.severity is Severity.WARNING
+    assert "0.48 standard deviations from normal (threshold 0.2)" in finding.evidence.message
+    assert finding.evidence.fix == "torch.optim.swa_utils.update_bn(train_loader, ema)"
+
+
+@pytest.mark.parametrize(
+    "run", [meeting(0.1), meeting(0.48, values=100), meeting(0.48, copy="other")]
+)
+def test_silent_when_it_is_near_when_few_values_tell_and_of_another_copy(run: Recording):
+    assert run.findings("E006") == ()
+
+
+def test_an_average_that_lags_is_not_judged_before_the_end():
+    run = meeting(0.48)
+    run.items.pop()
+    assert run.findings("E006") == ()
+
+
+def test_silent_when_the_weights_are_the_models():
+    run = meeting(0.48)
+    equal: dict[str, Json] = {**AVERAGE, "of": "net", "equal": 4, "distance": 0.0, "parameters": 4}
+    run.items.insert(-1, Event(9, EventKind.COPY, Site("ema"), equal))
+    assert run.findings("E006") == ()

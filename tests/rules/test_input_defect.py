@@ -15,6 +15,10 @@ FINE: dict[str, Json] = {
     "broken": [],
 }  # fmt: skip
 
+EMPTY: dict[str, Json] = {
+    "blank": 3, "filled": 0.01, "features": 784, "whole": True, "real": True, "distinct": 28,
+}  # fmt: skip
+
 
 def seen(nonfinite: float = 0, **changes: Json) -> Probing:
     run = Probing().number("probe.input_nonfinite", nonfinite)
@@ -29,6 +33,7 @@ def seen(nonfinite: float = 0, **changes: Json) -> Probing:
         (0, {"distinct": 1, "whole": True}, Severity.ERROR, "only 1 differ"),
         (0, {"distinct": 8}, Severity.WARNING, "only 8 differ"),
         (0, {"constant_fraction": 0.9}, Severity.INFO, "90% of the 20 features"),
+        (0, EMPTY, Severity.WARNING, "3 of the 32 samples of the batch are nothing but zeros"),
     ],
 )
 def test_fires_for_a_batch_that_is_damaged(
@@ -47,6 +52,11 @@ def test_fires_for_a_batch_that_is_damaged(
         {"distinct": 4, "whole": True},
         {"samples": 4, "distinct": 1},
         {"constant_fraction": 0.95, "whole": True},
+        {**EMPTY, "blank": 0},  # one-hot, or words of a text
+        {**EMPTY, "filled": 0.2},  # black and white images, some of them black
+        {**EMPTY, "real": False},  # tokens
+        {**EMPTY, "features": 8},  # a few switches
+        {**EMPTY, "whole": False},
     ],
 )
 def test_silent_for_usual_batches(changes: dict[str, Any]):

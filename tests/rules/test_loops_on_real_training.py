@@ -88,7 +88,7 @@ def test_clipping_after_the_step_is_found(found: Found, every: int):
 
 
 def test_an_optimizer_that_is_made_at_each_step_is_found(found: Found):
-    assert found(adam(), anew=1) == {"O015": "Adam"}
+    assert found(adam(), anew=1) == {"O015": "net"}
 
 
 def test_a_rate_that_is_gone_after_a_seventh_of_the_steps_is_found(found: Found):

@@ -28,3 +28,8 @@ def test_silent_of_a_dropout_that_is_not_made_up_for():
 
 def test_silent_of_a_model_that_is_trained_in_evaluation():
     assert Probing().why_not("E015") == "needs preflight"
+
+
+def test_silent_of_a_mask_that_is_kept():
+    run = Probing().number("probe.unexplained_mode_gap", 0.5)
+    assert not run.seen("mode-gap", "drop", kind="Drop", gap=0.5, mask=0.4).findings("E015")

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from tests.rules.recording import Recording, batchnorm_net
 from traindx.facts import Json
+from traindx.records import Event, EventKind, Site
 
 
 def run_of(*, track: bool = False, kind: str = "BatchNorm1d", in_eval: bool = True) -> Recording:
@@ -41,3 +42,26 @@ def test_silent_on_instance_norm_which_looks_at_one_sample():
 
 def test_silent_when_the_model_was_not_evaluated_in_eval_mode():
     assert run_of(in_eval=False).findings("N020") == ()
+
+
+def seen_by_preflight(kind: str, mode: str = "evaluation") -> Recording:
+    recording = Recording(batchnorm_net("bn1"))
+    recording.scalar(-1, "probe.batch_mixing", 0.3)
+    detail: dict[str, Json] = {
+        "probe": "batch-composition", "mode": mode, "kind": kind, "mixing": 0.3, "tolerance": 1e-4,
+    }  # fmt: skip
+    recording.items.append(Event(-1, EventKind.OBSERVED, Site("net", "bn1"), detail))
+    recording.measured(-1)
+    return recording
+
+
+def test_fires_before_training_where_preflight_sees_samples_mixed():
+    run = seen_by_preflight("BatchNorm1d")
+    (finding,) = run.findings("N020")
+    assert "moves by 0.3 of its RMS" in finding.evidence.message
+    assert run.findings("E007") == ()  # it is one cause, and told once
+
+
+def test_silent_on_other_layers_that_mix_and_in_training():
+    assert seen_by_preflight("Attention").findings("N020") == ()
+    assert seen_by_preflight("BatchNorm1d", "training").findings("N020") == ()

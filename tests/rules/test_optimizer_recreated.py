@@ -1,16 +1,18 @@
 """O015: an optimizer that is made again and again."""
 
 from tests.rules.recording import Recording, chain
+from traindx.facts import OptimizerFacts
 from traindx.findings import Severity
 
 
 def run_of(replaced: int, life: float, memory: float = 10.0) -> Recording:
-    recording = Recording(chain(2))
+    facts = OptimizerFacts("SGD", "Adam", ({"lr": 0.1},), 4)
+    recording = Recording(chain(2), facts)
     for count in range(1, replaced + 1):
         step = round(count * life)
-        recording.scalar(step, "optimizer.replaced", count, "Adam", model="")
-        recording.scalar(step, "optimizer.life", life, "Adam", model="")
-        recording.scalar(step, "optimizer.memory", memory, "Adam", model="")
+        recording.scalar(step, "optimizer.replaced", count)
+        recording.scalar(step, "optimizer.life", life)
+        recording.scalar(step, "optimizer.memory", memory)
         recording.measured(step)
     return recording
 
@@ -18,7 +20,7 @@ def run_of(replaced: int, life: float, memory: float = 10.0) -> Recording:
 def test_fires_when_it_is_made_at_each_step():
     (finding,) = run_of(40, life=1).findings("O015")
     assert finding.severity is Severity.WARNING
-    assert finding.evidence.site == ("", "Adam")
+    assert finding.evidence.site == ("net", "")
     assert finding.evidence.message == (
         "Adam was made anew for the same parameters 40 times, after 1.0 steps on average, though "
         "it averages over 10"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from tests.rules.before_training import Probing
 from tests.rules.recording import Recording, chain
 from traindx.facts import Json
 from traindx.records import EventKind
@@ -39,3 +42,22 @@ def test_silent_when_nothing_is_written():
 def test_silent_in_train_mode_which_is_told_by_another_rule():
     assert run_of(training=True).findings("E010") == ()
     assert run_of(batch_norms=1).findings("E010") == ()
+
+
+WRITTEN: list[Json] = ["norm.running_mean", "norm.running_var"]
+
+
+def test_fires_before_training_where_a_probe_saw_them_written():
+    run = Probing().number("probe.batch_mixing", 0.1)
+    run.seen("batch-composition", "norm", mode="evaluation", mixing=0.1, written=WRITTEN)
+    (finding,) = run.findings("E010")
+    assert finding.evidence.site == ("net", "norm")
+    assert finding.evidence.numbers == {"buffers": 2}
+    assert finding.first_step == -1
+
+
+@pytest.mark.parametrize("detail", [{"mode": "training", "written": WRITTEN}, {"written": []}])
+def test_silent_before_training_where_they_are_written_in_training_only(detail: dict[str, Json]):
+    run = Probing().number("probe.batch_mixing", 0.1)
+    told: dict[str, Json] = {"mode": "evaluation", "mixing": 0.1, **detail}
+    assert not run.seen("batch-composition", "norm", **told).findings("E010")

@@ -10,7 +10,7 @@ from typing import Any, cast
 from numpy.typing import NDArray
 from torch import Tensor
 
-from traindx.stats.memory import coprime, in_memory_order, sampled, strided, wide
+from traindx.stats.memory import coprime, in_memory_order, sampled, strided
 
 Array = NDArray[Any]
 
@@ -22,8 +22,10 @@ def on_host(tensor: Tensor) -> bool:
 
 def array(tensor: Tensor) -> Array:
     """A view of a measurable tensor on the CPU in float32 or float64; of a narrower one a copy."""
-    tensor = wide(tensor.detach())
-    return cast(Any, tensor.resolve_neg() if tensor.is_neg() else tensor).numpy()
+    tensor = tensor.detach()
+    if tensor.element_size() < 4:
+        tensor = tensor.float()
+    return (tensor.resolve_neg() if tensor.is_neg() else tensor).numpy()
 
 
 def numbers(values: Array) -> list[float]:

@@ -20,6 +20,7 @@ from torch.optim.optimizer import Optimizer
 from traindx.capture.cadence import BUDGET, Cadence
 from traindx.capture.collectors import Collector, Places
 from traindx.capture.compiled import CompiledActivations
+from traindx.capture.first_weights import FirstWeights
 from traindx.capture.given import of_watched
 from traindx.capture.guard import apart, guarded, in_training
 from traindx.capture.losses import find_loss
@@ -52,6 +53,7 @@ class Capture(Measuring):
         budget: float = BUDGET,
         trap_nan: bool = False,
         compiled_activations: bool = False,
+        first_weights: bool = True,
         warn: Callable[[str], None],
         clock: Callable[[], float] = time.perf_counter,
         host: Host | None = None,
@@ -62,6 +64,7 @@ class Capture(Measuring):
         self._opened = CompiledActivations(
             self._taps, self._note, self._say, wanted=compiled_activations
         )
+        self._first_weights = FirstWeights(wanted=first_weights)
         self._trap = Trap(self._found, self._taps.calls, armed=trap_nan)
         self._manual = ManualUpdates()
         self._in_backward = False
@@ -131,15 +134,20 @@ class Capture(Measuring):
         elif torch.is_grad_enabled():
             if self._rounds.step < WALKED and model.fqn_of(module) == "":
                 self._losses.reader.drop(model)  # nobody may ever differentiate the one before
-            self._training_forward(model, (*args, *kwargs.values()))
+            self._training_forward(model, module, (*args, *kwargs.values()))
             self._trap.forward_starts(model, module, args, kwargs)
         else:
             self._evaluations.without_gradient(model)
-            self._copies.evaluated(model, self._models.confirmed(), self._rounds.step)
+            self._loads.place(self._models, self._rounds.step)
+            if module is model.root:
+                self._evaluated_inputs.evaluated(model, (*args, *kwargs.values()))
+            hears = self._copies.evaluated(model, self._models.confirmed(), self._rounds.step)
             self._copies.has_replicas(model, self._models, self._rounds.step)
             self._opened.forward_without_gradient()
+            if hears and not self._compiled:
+                self._taps.calls.observer = self._copy_hears
 
-    def _training_forward(self, model: TrackedModel, inputs: tuple[object, ...]) -> None:
+    def _training_forward(self, model: TrackedModel, module: nn.Module, inputs: Args) -> None:
         if self._manual.watching:
             self._end_manual_round()
         if self._evaluations.with_gradient(model):
@@ -153,6 +161,8 @@ class Capture(Measuring):
             model.batch_size = None if batch is None else _length(batch)
             model.sample = _of_a_sample(batch)
             self._tell(Collector.forward_starts, model, inputs)
+            if module is model.root and self._recorder.due(dense=16, every=8, apart=1):
+                self._evaluated_inputs.trained(model, inputs)
             self._observe(model)
 
     @in_training
@@ -160,7 +170,12 @@ class Capture(Measuring):
         """The outermost module of a forward pass has returned."""
         self._trap.forward_ended(module, output)
         self._evaluations.forward_ended()
+        self._copies.forward_ended()
         self._opened.forward_ended()
+
+    @in_training
+    def _copy_hears(self, module: nn.Module, output: object) -> None:
+        self._copies.hear(module, output)
 
     @in_training
     def forward_failed(self) -> None:
@@ -168,11 +183,13 @@ class Capture(Measuring):
         self._opened.close()
         self._refer_to_no_tensor()
         self._evaluations.forward_failed()
+        self._copies.forward_failed()
         self._trap.forward_failed()
 
     def _observe(self, model: TrackedModel, *, again: bool = False) -> None:
         if self._measuring and (self._opened.open or not self._compiled):
             model.refresh()
+            self._watching = self._watch()
             output = functools.partial(self._output, model, again)
             self._taps.calls.observer = self._opened.observer(model, output)
 
@@ -184,7 +201,9 @@ class Capture(Measuring):
         if again and self._recorder.has((model, fqn, Point.OUTPUT)):
             return
         model.note_call(fqn)
-        self._tell(Collector.output, model, fqn, module, output)
+        if self._measuring:
+            for watch in self._watching:
+                watch(model, fqn, module, output)
         if fqn == "" and self._rounds.step < WALKED:
             self._losses.reader.keep(model, first_tensor(output))
 
@@ -305,7 +324,7 @@ class Capture(Measuring):
         if self._measuring or not tracked.steps:
             self._manual.forget()
             places = self._placed(tracked)
-            self._stepping[tracked.name] = dict.fromkeys(place[:2] for place in places)
+            self._stepping[tracked.name] = dict.fromkeys([place[:2] for place in places])
             self._tell(Collector.before_step, places)
 
     def _placed(self, tracked: TrackedOptimizer) -> Places:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm  # pyright: ignore[reportPrivateUsage]
 
 from traindx.capture.arrays import sample
+from traindx.capture.met import Met
 from traindx.capture.models import TrackedModel
 from traindx.capture.running import running_mean, running_var, tracked
 from traindx.capture.transfer import Lists, Numbers, Unread
@@ -48,18 +49,41 @@ class Copies:
     def __init__(self) -> None:
         self._looks: dict[TrackedModel, int] = {}
         self._found: list[Unread] = []
+        self._met: Met | None = None
 
-    def evaluated(self, copy: TrackedModel, trained: Iterable[TrackedModel], step: int) -> None:
-        """A model is called without gradients, while or after those were trained."""
+    def evaluated(self, copy: TrackedModel, trained: Iterable[TrackedModel], step: int) -> bool:
+        """A model is called without gradients, while or after those were trained.
+
+        Returns:
+            Whether it is a copy whose modules' outputs in this call are to be heard.
+        """
+        self._met = None
         if copy.confirmed or copy.training:
-            return
+            return False
         looks = self._looks[copy] = self._looks.get(copy, 0) + 1
         if looks > _DENSE and looks & (looks - 1):
-            return
+            return False
         for model in trained:
             if (copied := _alike(copy, model)) is not None:
                 self._found.append(_compared(copy, copied, model, step, replica=False))
-                return
+                self._met = Met(copy, model, step)
+                return True
+        return False
+
+    def hear(self, module: nn.Module, output: object) -> None:
+        """A module of that copy has returned."""
+        if self._met is not None:
+            self._met.hear(module, output)
+
+    def forward_ended(self) -> None:
+        """The call has ended in which something may have been heard."""
+        if self._met is not None and self._met.heard:
+            self._found.append(self._met.unread())
+        self._met = None
+
+    def forward_failed(self) -> None:
+        """The call has raised."""
+        self._met = None
 
     def has_replicas(self, model: TrackedModel, others: Iterable[TrackedModel], step: int) -> None:
         """A trained model is evaluated: others that are called with gradients may be its replicas.

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from traindx.capture.models import TrackedModel
+from traindx.capture.owners import own_parameters
 from traindx.capture.transfer import Lists, Numbers, Part, Portion, TorchHost, Unread
 from traindx.facts import Json
 from traindx.records import Event, EventKind, Item, Site, Vector
@@ -67,7 +68,8 @@ def plain_weight(module: nn.Module) -> Tensor | None:
 
     A parametrized weight is left alone: asking for it may change buffers (spectral normalization).
     """
-    weight = dict(module.named_parameters(recurse=False)).get("weight")
+    held = own_parameters(module)
+    weight = held["weight"] if "weight" in held else None  # noqa: SIM401  # may have no `get`
     if type(weight) is not nn.Parameter:  # such as a DTensor, which other processes must join in
         return None
     dense = weight.layout is torch.strided and weight.is_floating_point()
@@ -79,15 +81,19 @@ class FirstWeights:
 
     A model that a function has made is gone by then. What is held is what its weight is stored in,
     and no parameter.
+
+    Args:
+        wanted: Whether to hold any.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, wanted: bool = True) -> None:
+        self._most = _MODELS if wanted else 0
         self._held: dict[str, _Held] = {}
 
     def note(self, model: TrackedModel) -> None:
         """A measured step of a model has ended."""
         held = self._held.get(model.name)
-        if held is None and len(self._held) < _MODELS:
+        if held is None and len(self._held) < self._most:
             held = self._found(model)
             if held is not None:
                 self._held[model.name] = held

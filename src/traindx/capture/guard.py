@@ -22,6 +22,9 @@ _HIGHEST = 2**31 - 1
 _has_room = threading.RLock()
 """Held by the thread that has raised the limit of recursion."""
 
+_without_functions: Callable[[], Any] = cast(Any, torch)._C.DisableTorchFunction
+_modes: Callable[[], int] = cast(Any, torch)._C._len_torch_dispatch_stack
+
 
 class Guarded(Protocol):
     """What `guarded` needs of the object whose methods it protects."""
@@ -71,11 +74,10 @@ def apart(method: Callable[P, None]) -> Callable[P, None]:
 
     @functools.wraps(method)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        internals = cast(Any, torch)._C
         limit = make_room(ROOM)
         try:
-            with internals.DisableTorchFunction():
-                if not internals._len_torch_dispatch_stack():
+            with _without_functions():
+                if not _modes():
                     method(*args, **kwargs)
                     return
                 with _disable_current_modes():

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import cast
 
+import torch
 from torch import Tensor
 
 from traindx.capture import nodes
 from traindx.capture.graph import Comparison, Graph
 from traindx.capture.inventory import Inventory
 from traindx.capture.models import Models, TrackedModel
+from traindx.capture.signs import rewarded, signs
 from traindx.capture.transfer import Lists, Numbers, Unread
 from traindx.capture.ways import Ways
 from traindx.facts import LossFacts, TensorFacts
@@ -114,6 +117,7 @@ class LossReader:
         self._outputs: dict[TrackedModel, tuple[int, Tensor]] = {}
         self._compared: dict[str, tuple[str, Comparison]] = {}
         self._norms: list[Unread] = []
+        self._signs: list[tuple[Site, str, Tensor]] = []
 
     def keep(self, model: TrackedModel, output: Tensor | None) -> None:
         """Keep a model's last output until backward: autograd does not save a linear layer's.
@@ -135,6 +139,17 @@ class LossReader:
         comparison = graph.comparison(dict(self._outputs.values()))
         if comparison is not None and reached:
             self._compared[names(reached)] = graph.operation, comparison
+        if reached:
+            self._note_signs(loss, names(reached), frame)
+
+    def _note_signs(self, loss: Tensor, models: str, frame: types.FrameType | None) -> None:
+        """Note with which sign the loss counts what it is made of."""
+        found = signs(loss)
+        if found.losses:
+            factor = torch.stack([each.reshape(-1)[0] for each in found.losses]).max()
+            self._signs.append((Site(models), "loss.factor", factor))
+        for reward in rewarded(found.likelihoods, frame):
+            self._signs.append((Site(models, reward.variable), "loss.rewarded", reward.correlation))
 
     def _note_ways(self, ways: Ways) -> list[TrackedModel]:
         """Note what lies on the ways to each parameter; the models that have any of them."""
@@ -167,6 +182,12 @@ class LossReader:
         """What went into the losses since it was last asked for, to be told at a step."""
         compared, self._compared = self._compared, {}
         norms, self._norms = self._norms, []
+        found, self._signs = self._signs, []
+
+        def of_signs(numbers: Numbers, _lists: Lists) -> Iterator[Scalar]:
+            for (site, quantity, _), number in zip(found, numbers, strict=True):
+                if math.isfinite(number):
+                    yield Scalar(step, quantity, number, site)
 
         def told(models: str, operation: str, comparison: Comparison) -> Unread:
             def items(prediction: TensorFacts | None, target: TensorFacts | None) -> list[Item]:
@@ -175,7 +196,10 @@ class LossReader:
 
             return comparison.unread(items)
 
-        return [*norms, *(told(models, *found) for models, found in compared.items())]
+        parts = [*norms, *(told(models, *both) for models, both in compared.items())]
+        if found:
+            parts.append(Unread([number for *_, number in found], [], of_signs))
+        return parts
 
     def release(self) -> None:
         """Let go of the outputs."""

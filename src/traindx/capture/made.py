@@ -64,14 +64,14 @@ class MadeOptimizers:
         holder = self._owners.holder(params[0]) if params else None
         if holder is None:
             return  # whether its parameters are those of another one cannot be told
-        key = (type(optimizer).__name__, id(params[0]), len(params))
+        key = _key(optimizer)
         line = self._lines.get(key)
         if line is None or line.holder() is not holder:
             line = self._lines[key] = _Line(weakref.ref(holder), step)
         if step > line.made:
             line.count += 1
             line.steps += step - line.made
-        line.made, line.memory = step, _memory(optimizer)
+        line.made, line.memory = step, memory_of(optimizer)
 
     def scalars(
         self, step: int, models: Iterable[TrackedModel], stepped: Optimizers, *, compiled: bool
@@ -84,20 +84,32 @@ class MadeOptimizers:
             stepped: The optimizers that have stepped.
             compiled: Whether calls of the models are not seen.
         """
-        yield from self._replaced(step)
+        models = [*models]
+        yield from self._replaced(step, models)
         yield from self._idle(step, models, stepped, compiled)
 
-    def _replaced(self, step: int) -> Iterator[Scalar]:
-        """Of each kind the longest line."""
-        longest: dict[str, _Line] = {}
-        for (kind, *_), line in self._lines.items():
-            if line.count > (longest[kind].count if kind in longest else 0):
-                longest[kind] = line
-        for kind, line in longest.items():
-            site = Site("", kind)
+    def _replaced(self, step: int, models: list[TrackedModel]) -> Iterator[Scalar]:
+        """Of each part of a model the longest line of optimizers of its parameters."""
+        longest: dict[Site, _Line] = {}
+        for key, line in self._lines.items():
+            site = self._site(key, models) if line.count else None
+            if site is not None and (site not in longest or line.count > longest[site].count):
+                longest[site] = line
+        for site, line in longest.items():
             yield Scalar(step, "optimizer.replaced", float(line.count), site)
             yield Scalar(step, "optimizer.life", line.steps / line.count, site)
             yield Scalar(step, "optimizer.memory", line.memory, site)
+
+    def _site(self, key: _Key, models: list[TrackedModel]) -> Site | None:
+        """The part of a model that has the parameters of a line; None if its last one is gone."""
+        living = (optimizer for ref, _ in self._made[::-1] if (optimizer := ref()) is not None)
+        last = next((optimizer for optimizer in living if _key(optimizer) == key), None)
+        own = {id(param) for param in _params(last)} if last is not None else set[int]()
+        for model in models if own else ():
+            found = [fqn.split(".") for fqn, param in model.parameters() if id(param) in own]
+            if found:
+                return Site(model.name, ".".join(_shared(found)))
+        return None
 
     def _idle(
         self, step: int, models: Iterable[TrackedModel], stepped: Optimizers, compiled: bool
@@ -148,7 +160,12 @@ def _params(optimizer: Optimizer) -> list[Tensor]:
     return [param for group in optimizer.param_groups for param in group["params"]]
 
 
-def _memory(optimizer: Optimizer) -> float:
+def _key(optimizer: Optimizer) -> _Key:
+    params = _params(optimizer)
+    return type(optimizer).__name__, id(params[0]) if params else 0, len(params)
+
+
+def memory_of(optimizer: Optimizer) -> float:
     """Steps over which it averages gradients or their squares; 0 if it keeps nothing of them.
 
     That is 1/(1 - m) of the shortest average, with weights m, m^2, …

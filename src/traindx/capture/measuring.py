@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from torch import Tensor
 from torch.optim.optimizer import Optimizer
@@ -14,20 +16,25 @@ from traindx.capture.collectors import Collector
 from traindx.capture.collectors.catalog import collectors
 from traindx.capture.compiled import CompiledActivations
 from traindx.capture.copies import Copies
+from traindx.capture.drawn import Drawn
+from traindx.capture.evaluated_inputs import EvaluatedInputs
 from traindx.capture.evaluations import Evaluations
 from traindx.capture.first_weights import FirstWeights
+from traindx.capture.freezing import Freezing
 from traindx.capture.guard import apart, guarded
 from traindx.capture.inventory import Inventory
 from traindx.capture.listening import Listening
+from traindx.capture.loads import Loads
 from traindx.capture.losses import Losses
 from traindx.capture.made import MadeOptimizers
 from traindx.capture.models import Models, TrackedModel
-from traindx.capture.moments import moments
+from traindx.capture.moments import Watch, moments, watching
 from traindx.capture.optimizers import Optimizers
 from traindx.capture.quiet import Quiet, Timed
 from traindx.capture.recorder import Place, Recorder
+from traindx.capture.steering import Steering
 from traindx.capture.taps import Taps
-from traindx.capture.transfer import Host, Part, Portion, Unread
+from traindx.capture.transfer import Host, Part, Portion
 from traindx.capture.trap import Trap
 from traindx.capture.unregistered import Unregistered
 from traindx.facts import Json
@@ -42,6 +49,7 @@ class Measuring(Listening):
 
     _opened: CompiledActivations
     _trap: Trap
+    _first_weights: FirstWeights
 
     def __init__(
         self,
@@ -62,13 +70,20 @@ class Measuring(Listening):
         self._inventory = Inventory(self._models, self._optimizers)
         self._losses = Losses(self._models, self._inventory)
         self._evaluations = Evaluations()
+        self._evaluated_inputs = EvaluatedInputs()
         self._copies = Copies()
+        self._loads = Loads()
         self._recorder = Recorder()
-        self._first_weights = FirstWeights()
         self._clipping = Clipping()
         self._made = MadeOptimizers(self._owners)
+        self._drawn = Drawn(self.drawn)
         self._unregistered = Unregistered()
-        self._moments = moments(collectors(self._recorder, self._output_gradient, self._calls))
+        self._freezing = Freezing()
+        self._steering = Steering(self.steered, lambda: self._rounds.step)
+        every = collectors(self._recorder, self._output_gradient, self._calls)
+        self._moments = moments(every)
+        self._watch = functools.partial(watching, every)
+        self._watching: tuple[Watch, ...] = ()
         self._quiet = Quiet(self._rounds, self._losses.tape, cadence, clock, self)
         self._timed = Timed(self._quiet, self._pass_untimed)
         self._measuring = True
@@ -81,8 +96,16 @@ class Measuring(Listening):
     def _output_gradient(self, place: Place, step: int, gradient: Tensor | None) -> None:
         """The gradient of the loss with respect to an output measured is there."""
 
+    def arm(self) -> None:
+        """Begin to listen to torch in this process."""
+        super().arm()
+        self._drawn.install()
+        self._steering.install()
+
     def disarm(self) -> None:
         """Put torch back as it was and write nothing more."""
+        self._drawn.remove()
+        self._steering.remove()
         self._quiet.leave()
         super().disarm()
         self._refer_to_no_tensor()
@@ -149,10 +172,12 @@ class Measuring(Listening):
                 self._journal.write([*self._evaluations.events(step), *taken], fetch=overdue)
         self._begin_round()
 
-    def _take(self, step: int, *, fetch: bool = True) -> list[Unread]:
+    def _take(self, step: int, *, fetch: bool = True) -> list[Part]:
         """What every step leaves behind, up to this one."""
+        self._loads.place(self._models, step)
         told = [*self._optimizers.idle(fetch=fetch), *self._losses.tape.take(step, fetch=fetch)]
-        return [*told, *self._copies.take()]
+        told += self._evaluated_inputs.take(step)
+        return [*told, *self._copies.take(), *self._loads.take()]
 
     def _measured(self, step: int) -> Portion:
         """Everything of a measured step; the event that says it is complete comes last."""
@@ -163,6 +188,8 @@ class Measuring(Listening):
         parts += [self._recorder.unread(), *self._recorder.skips(), *self._losses.reader.take(step)]
         parts += [Description(step, facts) for facts in self._inventory.news(step)]
         parts += [self._optimizers.unread(step), *self._take(step)]
+        parts += self._steering.scalars(step, self._optimizers)
+        parts += self._freezing.parts(step, self._models.confirmed(), self._held)
         parts += [*self._left_out(step), *self._clipping.unread(step)]
         parts.append(Scalar(step, "backwards", float(self._round_backwards)))
         portion = self._journal.gather(parts)
@@ -177,15 +204,42 @@ class Measuring(Listening):
         """What no optimizer trains, and optimizers that do not, or not for long."""
         compiled = self._compiled
         yield from self._made.scalars(step, self._models, self._optimizers, compiled=compiled)
+        yield from self._drawn.scalars(step)
         if models := [m for m in self._models.confirmed() if self._unregistered.looks_at(m)]:
-            held = self._optimizers.held() | self._made.held()
+            held = self._held()
             for model in models:
                 yield from self._unregistered.scalars(step, model, held)
+
+    @guarded
+    def drawn(self, iterator: Any, batch: Any) -> None:
+        """A data loader has given a batch, or None as its pass ended."""
+        if self.is_training_thread():
+            self._drawn.note(iterator, batch)
+
+    def _held(self) -> set[int]:
+        """Ids of the parameters that some optimizer holds."""
+        return self._optimizers.held() | self._made.held()
+
+    @guarded
+    @apart
+    def steered(self, note: Callable[..., None], *what: object) -> None:
+        """Something was loaded into an optimizer, read from a file, or told to a scheduler."""
+        if self.is_training_thread():
+            note(*what)
 
     @guarded
     def optimizer_made(self, optimizer: Optimizer) -> None:
         """An optimizer has got its parameters."""
         self._made.add(optimizer, self._rounds.step)
+
+    @guarded
+    @apart
+    def loaded(self, args: tuple[object, ...], kwargs: dict[str, object], keys: object) -> None:
+        """A state has been loaded into a module."""
+        if self.is_training_thread():
+            self._steering.resumed.loaded(args[0])
+            self._loads.loaded(args, kwargs, keys, self._rounds.step)
+            self._loads.place(self._models, self._rounds.step)
 
     @guarded
     @apart

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 from torch import Tensor, nn
 
 from traindx.capture.given import Given
-from traindx.capture.owners import Owners, name_in_frames, unique
+from traindx.capture.owners import Owners, name_in_frames, own_parameters, unique
 from traindx.capture.threads import this_thread
 from traindx.facts import PathFacts
 
@@ -84,22 +84,24 @@ class TrackedModel:
             for name, module in cast("_Named", unwrapped(root).named_modules()):
                 yield name.removeprefix(_COMPILED_PREFIX), module
 
-    def parameters(self) -> Iterator[tuple[str, Tensor]]:
+    def parameters(self) -> list[tuple[str, Tensor]]:
         """Its parameters by fqn, a shared one once."""
+        found: list[tuple[str, Tensor]] = []
         if self._parts is not None:
             for part in self._parts:
                 if part.params and (module := part.module()) is not None:
-                    held = _params_of(module)
+                    held = own_parameters(module)
                     for name, fqn in part.params:
-                        if (param := held.get(name)) is not None:
-                            yield fqn, param
+                        if name in held and (param := held[name]) is not None:
+                            found.append((fqn, param))
         elif (root := self.root) is not None:
             for name, param in root.named_parameters():
-                yield name.removeprefix(_COMPILED_PREFIX), param
+                found.append((name.removeprefix(_COMPILED_PREFIX), param))
+        return found
 
-    def trainable(self) -> Iterator[tuple[str, Tensor]]:
+    def trainable(self) -> list[tuple[str, Tensor]]:
         """Its parameters that require a gradient."""
-        return ((fqn, param) for fqn, param in self.parameters() if param.requires_grad)
+        return [named for named in self.parameters() if named[1].requires_grad]
 
     def mark(self) -> tuple[tuple[int, int], ...]:
         """What changes when a backward pass reaches it: gradients' identities and versions.
@@ -154,21 +156,18 @@ def _parts(modules: Sequence[tuple[str, nn.Module]]) -> list[_Part]:
     seen: set[int] = set()
     parts: list[_Part] = []
     for fqn, module in modules:
-        params = [(n, p) for n, p in _params_of(module).items() if p is not None]
-        own = [(name, f"{fqn}.{name}" if fqn else name) for name, p in params if id(p) not in seen]
-        seen.update(id(param) for _, param in params)
-        parts.append(_Part(fqn, weakref.ref(module), own))
+        params: list[tuple[str, str]] = []
+        for name, param in own_parameters(module).items():
+            if param is not None and id(param) not in seen:
+                seen.add(id(param))
+                params.append((name, f"{fqn}.{name}" if fqn else name))
+        parts.append(_Part(fqn, weakref.ref(module), params))
     return parts
 
 
 def _is_plain(root: nn.Module) -> bool:
     """Whether its parameters are called what a plain module calls them."""
     return cast(Any, type(root)).named_parameters is cast(Any, nn.Module).named_parameters
-
-
-def _params_of(module: nn.Module) -> dict[str, Tensor | None]:
-    """Its own parameters, as they are now; a scripted module's are in no dict."""
-    return dict(cast(Any, module)._parameters.items())
 
 
 class LooseParameters(TrackedModel):
@@ -206,11 +205,10 @@ class LooseParameters(TrackedModel):
         """It has none."""
         return iter(())
 
-    def parameters(self) -> Iterator[tuple[str, Tensor]]:
+    def parameters(self) -> list[tuple[str, Tensor]]:
         """The tensors still alive."""
-        for name, ref in self._params.items():
-            if (param := ref()) is not None:
-                yield name, param
+        held = [(name, ref()) for name, ref in self._params.items()]
+        return [(name, param) for name, param in held if param is not None]
 
 
 class Models:
@@ -320,14 +318,15 @@ class Models:
         A parameter that no called or living module holds is not placed, unless it has a gradient:
         then it is a tensor trained outside any module.
         """
-        for param in params:
-            if (holder := self._owners.holder(param)) is not None:
-                self.of(holder, frame)
+        holders = [self._owners.holder(param) for param in params]
+        for holder in {id(holder): holder for holder in holders if holder is not None}.values():
+            self.of(holder, frame)
         known = self._known()
-        for param in params:
-            if id(param) not in known and param.grad is not None:
-                self._adopt(param, frame)
-        known = self._known()
+        if unknown := [param for param in params if id(param) not in known]:
+            for param in unknown:
+                if param.grad is not None:
+                    self._adopt(param, frame)
+            known = self._known()
         return [(*known[id(param)], param) for param in params if id(param) in known]
 
     def confirm_reached(self) -> None:

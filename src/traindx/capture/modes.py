@@ -13,7 +13,7 @@ from torch.nn.modules.dropout import _DropoutNd  # pyright: ignore[reportPrivate
 from traindx.capture.arrays import array, on_host
 from traindx.capture.models import TrackedModel
 
-_STATISTICS = ("running_", "moving_")
+STATISTICS = ("running_", "moving_")
 """How buffers are called that training alone should write."""
 
 Marks = tuple[int, int, bytes]
@@ -60,7 +60,7 @@ class Modes:
             for fqn, part in self._of(model)
             if not isinstance(part, _BatchNorm)
             for name, buffer in _buffers(part).items()
-            if name.startswith(_STATISTICS) and buffer is not None and buffer.is_floating_point()
+            if name.startswith(STATISTICS) and buffer is not None and buffer.is_floating_point()
         }
 
     def _of(self, model: TrackedModel) -> list[tuple[str, nn.Module]]:
@@ -85,7 +85,7 @@ def _buffers(module: nn.Module) -> dict[str, Tensor | None]:
 
 def _matters(module: nn.Module) -> bool:
     kinds = (_DropoutNd, _BatchNorm, nn.MultiheadAttention, nn.RNNBase)
-    named = any(name.startswith(_STATISTICS) for name in _buffers(module))
+    named = any(name.startswith(STATISTICS) for name in _buffers(module))
     return isinstance(module, kinds) or named
 
 

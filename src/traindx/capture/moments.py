@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from torch import nn
+
 from traindx.capture.collectors import Collector
+from traindx.capture.models import TrackedModel
 
 Moment = Callable[..., None]
+Watch = Callable[[TrackedModel, str, nn.Module, object], None]
+"""A collector's `output`."""
 
 
 def moments(collectors: Iterable[Collector]) -> dict[Moment, tuple[Moment, ...]]:
@@ -23,3 +28,12 @@ def moments(collectors: Iterable[Collector]) -> dict[Moment, tuple[Moment, ...]]
         )
         for name, moment in every.items()
     }
+
+
+def watching(collectors: Iterable[Collector]) -> tuple[Watch, ...]:
+    """What to tell of the outputs of a forward pass that begins now."""
+    return tuple(
+        collector.output
+        for collector in collectors
+        if type(collector).output is not Collector.output and collector.watches()
+    )

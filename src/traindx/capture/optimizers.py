@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
-from itertools import islice
 
 from torch import Tensor
 from torch.optim.optimizer import Optimizer
@@ -102,11 +101,14 @@ class ClearingCheck:
         return None
 
     def _grad(self) -> Tensor | None:
-        if self._place is None:
+        optimizer = self._optimizer()
+        if self._place is None or optimizer is None:
             return None
         i, j = self._place
-        params = next(islice(self._groups(), i, None), None)
-        return None if params is None or j >= len(params) else params[j].grad
+        groups = optimizer.param_groups
+        if i >= len(groups) or j >= len(groups[i]["params"]):
+            return None
+        return groups[i]["params"][j].grad
 
     def _groups(self) -> Iterator[list[Tensor]]:
         optimizer = self._optimizer()
@@ -151,7 +153,7 @@ class TrackedOptimizer:
 
     def note_fed(self) -> None:
         """Note which parameters have a gradient now."""
-        self.fed.update(id(param) for param in self.params() if param.grad is not None)
+        self.fed.update([id(param) for param in self.params() if param.grad is not None])
 
     def step_ended(self) -> None:
         """Note a completed step."""

@@ -12,7 +12,8 @@ import inspect
 import sys
 import types
 import weakref
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
+from operator import attrgetter
 from typing import Any, cast
 
 from torch import Tensor, nn
@@ -21,6 +22,9 @@ _OURS_AND_THE_FRAMES = 3
 """References to a snapshot that only its frame, we and the call that counts them hold."""
 _SPARE = 16
 """Parameters no longer held that a module may have before they are forgotten."""
+
+own_parameters: Callable[[nn.Module], Mapping[str, Tensor | None]] = attrgetter("_parameters")
+"""A module's own, as they are now: no copy. A scripted module's have no `get`."""
 
 
 class Owners:
@@ -101,9 +105,11 @@ class Owners:
         """The living module that holds a parameter now."""
         ref = self._holders.get(id(param))
         module = ref() if ref else None
-        if module is None or not any(p is param for p in module.parameters(recurse=False)):
-            return None
-        return module
+        if module is not None:
+            for own in own_parameters(module).values():
+                if own is param:
+                    return module
+        return None
 
 
 def name_in_frames(value: object, frame: types.FrameType | None) -> str | None:
@@ -122,6 +128,14 @@ def name_in_frames(value: object, frame: types.FrameType | None) -> str | None:
             return names[0]
         frame = frame.f_back
     return None
+
+
+def variables_in_frames(frame: types.FrameType | None) -> Iterator[dict[str, object]]:
+    """The variables of each calling frame of the user's, the nearest first."""
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).partition(".")[0] not in ("torch", "traindx"):
+            yield _variables(frame)
+        frame = frame.f_back
 
 
 def _variables(frame: types.FrameType) -> dict[str, object]:

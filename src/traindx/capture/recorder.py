@@ -5,15 +5,16 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from torch import Tensor
 
 from traindx.capture.models import TrackedModel
 from traindx.capture.transfer import Lists, Numbers, Unread
 from traindx.facts import Json
-from traindx.records import Bundle, Event, EventKind, Item, Point, Site, TensorStats, Vector
+from traindx.records import Bundle, Event, EventKind, Item, Point, Site, Vector
 from traindx.stats import Row, exponents, summarize, summarize_all, unmeasurable
+from traindx.stats.rows import Statistics
 
 Place = tuple[TrackedModel, str, Point]
 """What of which part of a model."""
@@ -34,13 +35,14 @@ class _Awaited(NamedTuple):
     row: Row
     scale: int | None
 
-    def stats(self, fields: Numbers, scales: Numbers) -> TensorStats:
+    def numbers(self, fields: Numbers, scales: Numbers) -> Statistics:
         """The statistics, once the fields have arrived."""
         total, m2, low, high, nonzero = fields
         if self.scale is not None:
             by = scales[self.scale]
             total, m2, low, high = total / by, m2 / by / by, low / by, high / by
-        return self.row.stats((total, m2, low, high, nonzero))
+        row = self.row._replace(total=total, m2=m2, min=low, max=high, nonzero=nonzero)
+        return row.numbers()
 
 
 class Recorder:
@@ -49,14 +51,16 @@ class Recorder:
     Attributes:
         step: The step going on; moves the start of the samples.
         round: How many rounds were measured before the one going on.
+        wants_vectors: Whether vectors are wanted in it.
     """
 
     def __init__(self) -> None:
         self.step = 0
         self.round = 0
+        self.wants_vectors = True
         self._skipped: dict[Place, str] = {}
         self._told: set[Place] = set()
-        self._rows: dict[Place, list[TensorStats | _Far]] = {}
+        self._rows: dict[Place, list[Row | _Far]] = {}
         self._scalars: dict[_Named, float | Tensor] = {}
         self._vectors: dict[_Named, Tensor] = {}
         self._last: tuple[Place, int] | None = None
@@ -89,7 +93,8 @@ class Recorder:
 
         False if it cannot be measured, which `skips` will tell.
         """
-        if not self.measurable(place, tensor):
+        if reason := unmeasurable(tensor):
+            self._skipped[place] = reason
             return False
         self._last = place, id(tensor)
         row = summarize(tensor, sample_at=self.step if zeros else None, start=self.step)
@@ -100,7 +105,14 @@ class Recorder:
         self, found: Sequence[tuple[Place, Tensor]], *, scale: float | Tensor | None = None
     ) -> None:
         """Summarize several now, each in place of what was measured there before."""
-        measurable = [pair for pair in found if self.measurable(*pair)]
+        if not found:
+            return
+        measurable: list[tuple[Place, Tensor]] = []
+        for place, tensor in found:
+            if reason := unmeasurable(tensor):
+                self._skipped[place] = reason
+            else:
+                measurable.append((place, tensor))
         rows = summarize_all([tensor for _, tensor in measurable], start=self.step)
         for (place, tensor), row in zip(measurable, rows, strict=True):
             self._keep(place, tensor, row, scale, replace=True)
@@ -109,11 +121,11 @@ class Recorder:
         self, place: Place, tensor: Tensor, row: Row, scale: float | Tensor | None, *, replace: bool
     ) -> None:
         kept = _kept(row, scale)
-        if replace:
+        if replace or place not in self._rows:
             self._rows[place] = [kept]
         else:
-            self._rows.setdefault(place, []).append(kept)
-        if place[2] in _WITH_EXPONENTS:
+            self._rows[place].append(kept)
+        if self.wants_vectors and place[2] in _WITH_EXPONENTS:
             self.exponents(place, tensor, scale=scale, replace=replace)
 
     def exponents(
@@ -141,13 +153,6 @@ class Recorder:
     def vector(self, model: TrackedModel, fqn: str, quantity: str, values: Tensor) -> None:
         """Note several numbers, (n,); the last ones of a step count."""
         self._vectors[model, fqn, quantity] = values
-
-    @property
-    def wants_vectors(self) -> bool:
-        """Whether vectors are wanted in this round: the first four, then about two a doubling."""
-        lowest = self.round & -self.round
-        # 4, 6, 8, 12, 16, 24, ...: in binary a one, perhaps a second one behind it, then zeros.
-        return self.round < 4 or self.round - lowest in (0, 2 * lowest)
 
     def due(self, *, dense: int, every: int, apart: int) -> bool:
         """Whether this round has the turn of something that costs much.
@@ -191,6 +196,7 @@ class Recorder:
         vectors = [(key, value) for key, value in self._vectors.items() if key[0].confirmed]
         self._rows, self._scalars, self._vectors = {}, {}, {}
         self.round += 1
+        self.wants_vectors = _has_vectors(self.round)
         self._step_before = self.step
         far = [kept for _, kept in rows if isinstance(kept, _Far)]
         scales = {id(kept.scale): kept.scale for kept in far if kept.scale is not None}
@@ -211,7 +217,7 @@ class Recorder:
     def _bundled(
         self,
         step: int,
-        records: list[tuple[Place, TensorStats]],
+        records: list[tuple[Place, Statistics]],
         named: list[_Named],
         numbers: Numbers,
     ) -> Iterator[Bundle]:
@@ -223,9 +229,10 @@ class Recorder:
             self._places = tuple((point, Site(m.name, fqn)) for (m, fqn, point), _ in records)
             self._names = tuple((quantity, Site(m.name, fqn)) for m, fqn, quantity in named)
         counts, moments = array("q"), array("d")
-        for _, stats in records:
-            counts.extend((stats.count, stats.nonfinite, stats.sampled, stats.zeros))
-            moments.extend((stats.mean, stats.m2, stats.min, stats.max))
+        for _, (count, mean, m2, low, high, *others) in records:
+            counts.append(count)
+            counts.extend(others)
+            moments.extend((mean, m2, low, high))
         yield Bundle(step, self._places, counts, moments, self._names, array("d", numbers))
 
     def skips(self) -> list[Event]:
@@ -242,17 +249,23 @@ class Recorder:
         return events
 
 
-def _kept(row: Row, scale: float | Tensor | None) -> TensorStats | _Far:
-    """A row as statistics, if it is on the host."""
+def _has_vectors(number: int) -> bool:
+    """Whether a round has vectors: the first four have, then about two a doubling."""
+    lowest = number & -number
+    # 4, 6, 8, 12, 16, 24, ...: in binary a one, perhaps a second one behind it, then zeros.
+    return number < 4 or number - lowest in (0, 2 * lowest)
+
+
+def _kept(row: Row, scale: float | Tensor | None) -> Row | _Far:
+    """A row as it is, without the scale, if it is on the host."""
     if isinstance(row.total, Tensor) or isinstance(scale, Tensor):
         # A scale is brought over as well, rather than divided by on the device, field by field.
         late = isinstance(scale, Tensor)
         return _Far(row if late or scale is None else row.divided(scale), scale if late else None)
-    row = row if scale is None else row.divided(scale)
-    return row.stats(cast("tuple[float, float, float, float, float]", row.fields))
+    return row if scale is None else row.divided(scale)
 
 
-def _awaited(kept: TensorStats | _Far, at: dict[int, int]) -> TensorStats | _Awaited:
+def _awaited(kept: Row | _Far, at: dict[int, int]) -> Row | _Awaited:
     if not isinstance(kept, _Far):
         return kept
     row = kept.row._replace(total=0.0, m2=0.0, min=0.0, max=0.0, nonzero=0.0)
@@ -260,16 +273,18 @@ def _awaited(kept: TensorStats | _Far, at: dict[int, int]) -> TensorStats | _Awa
 
 
 def _records(
-    known: Sequence[tuple[Place, TensorStats | _Far | _Awaited]], fields: Numbers, scales: Numbers
-) -> list[tuple[Place, TensorStats]]:
-    grads: dict[tuple[TrackedModel, str], TensorStats] = {}
-    found: list[tuple[Place, TensorStats]] = []
+    known: Sequence[tuple[Place, Row | _Far | _Awaited]], fields: Numbers, scales: Numbers
+) -> list[tuple[Place, Statistics]]:
+    grads: dict[tuple[TrackedModel, str], Statistics] = {}
+    found: list[tuple[Place, Statistics]] = []
     arrived = iter(fields)
-    for place, stats in known:
+    for place, kept in known:
         model, fqn, point = place
-        if isinstance(stats, _Awaited):
-            stats = stats.stats([*islice(arrived, 5)], scales)
-        assert isinstance(stats, TensorStats)
+        if isinstance(kept, _Awaited):
+            stats = kept.numbers([*islice(arrived, 5)], scales)
+        else:
+            assert isinstance(kept, Row)
+            stats = kept.numbers()
         if point is Point.GRAD:
             grads[model, fqn] = stats
         # Clipping multiplies every gradient, most often by 1: only what changed is told.

@@ -32,6 +32,10 @@ Kwargs = Mapping[str, object]
 Observer = Callable[[nn.Module, object], None]
 
 
+operations: Callable[[], int] = cast(Any, torch)._C._autograd._get_sequence_nr
+"""How many operations autograd has noted in this thread."""
+
+
 class Listener(Protocol):
     """What the taps report to; none of it may raise."""
 
@@ -73,6 +77,9 @@ class Listener(Protocol):
 
     def clipped(self, largest: object, norm: object) -> None:
         """Gradients have been clipped to a largest norm; theirs was `norm`."""
+
+    def loaded(self, args: Args, kwargs: dict[str, object], keys: object) -> None:
+        """A state has been loaded into a module, by these arguments and with this result."""
 
     def swap_starts(self, first: object, second: object, /) -> None:
         """What two tensors hold is about to be exchanged; nobody may refer to them weakly."""
@@ -160,6 +167,8 @@ class Taps:
         self._tap(nn.Module, "compile", self._noting_compile)
         made = then(lambda args, _kwargs, _none: self._listener.optimizer_made(args[0]))
         self._tap(Optimizer, "__init__", made)
+        loaded = then(lambda args, kwargs, keys: self._listener.loaded(args, kwargs, keys))
+        self._tap(nn.Module, "load_state_dict", loaded)
         self._tap(torch.amp.GradScaler, "scale", self._scale)
         self._tap(torch.amp.GradScaler, "step", self._scaler_step)
         self._tap(torch.utils, "swap_tensors", self._swap)
@@ -339,11 +348,6 @@ class Taps:
             return result
 
         return step
-
-
-def operations() -> int:
-    """How many operations autograd has noted in this thread."""
-    return cast(Any, torch)._C._autograd._get_sequence_nr()
 
 
 def in_graph_task() -> bool:

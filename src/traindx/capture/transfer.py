@@ -278,7 +278,7 @@ def _groups(
         return groups[key]
 
     for i, value in enumerate(values):
-        if isinstance(value, Tensor):
+        if type(value) is not float and isinstance(value, Tensor):
             group_of(value).singles.append(i)
     for i, tensor in enumerate(lists):
         group_of(tensor).several.append(i)

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 def conformance(
     target: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="TARGET...",
             help="`torch`, `keras`, …, `all`, `package:factory`, or what `--json` wrote.",
         ),
-    ],
+    ] = None,
     norm: Annotated[
         str | None,
         typer.Option(
@@ -56,8 +56,13 @@ def conformance(
     from traindx.report.conformance import render
     from traindx.report.text import wants_color
 
+    asked = _asked(target, norm)
+    for file in (json, html, markdown):
+        outcome.must_have_folder(file)
+    if programs is not None:
+        _make(programs)
     with outcome.aside():
-        found = matrix(target, norm)
+        found = matrix(asked, norm)
     if json is not None:
         outcome.write(document(found), json)
     if html is not None:
@@ -73,9 +78,22 @@ def conformance(
     if "-" not in {json, html, markdown}:
         color = wants_color(sys.stdout, os.environ)
         outcome.echo(render(found, width=outcome.width(), color=color, language=spoken()))
-    _refuse_missing(found, [name for name in target if name in names_of(target)])
+    _refuse_missing(found, [name for name in asked if name in names_of(asked)])
     if found.worst is not None and found.worst.rank <= fail_on.rank:
         raise typer.Exit(1)
+
+
+def _asked(target: list[str] | None, norm: str | None) -> list[str]:
+    if not target:
+        raise UsageError(
+            say(
+                "`traindx norm conformance` needs a target: `traindx norm conformance torch`, "
+                "`traindx norm conformance package:factory`."
+            )
+        )
+    if norm is not None and not any(":" in name for name in target):
+        raise UsageError(say("`--norm` says what `package:factory` should be; name one."))
+    return target
 
 
 def _refuse_missing(found: Matrix, asked: list[str]) -> None:
@@ -87,13 +105,16 @@ def _refuse_missing(found: Matrix, asked: list[str]) -> None:
         )
 
 
-def _write_programs(found: Matrix, folder: Path) -> None:
+def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(
             say("Cannot write `{file}`: {reason}.", file=folder, reason=error.strerror)
         ) from error
+
+
+def _write_programs(found: Matrix, folder: Path) -> None:
     for target in found.targets:
         for i, one in enumerate(target.differences):
             if one.program:

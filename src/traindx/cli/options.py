@@ -36,6 +36,9 @@ Baseline = Annotated[
     Path | None,
     typer.Option("--baseline", metavar="FILE", help="Pass over the findings of this file."),
 ]
+Module = Annotated[
+    bool, typer.Option("-m", help="The first word names a module, as for `python -m`.")
+]
 Json = Annotated[
     str | None,
     typer.Option("--json", metavar="FILE", help="Write the verdict as JSON; `-` prints it."),
@@ -50,6 +53,13 @@ Runs = Annotated[
 ]
 Command = Annotated[
     bool, typer.Option(help="Note the command line, secrets redacted, in the run file.")
+]
+FirstWeights = Annotated[
+    bool | None,
+    typer.Option(
+        "--first-weights/--no-first-weights",
+        help="Keep the first layer's weights in the run file, as a picture; kept by default.",
+    ),
 ]
 
 

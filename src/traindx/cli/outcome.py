@@ -113,6 +113,29 @@ def write_baseline(run: Run, target: str) -> None:
     write(baseline_text(run.verdict or Verdict()), target)
 
 
+def must_have_folder(target: str | None) -> None:
+    """Refuse a file that cannot be written, before what is to be written has been worked for.
+
+    Raises:
+        UsageError: It is a folder, or stands in none.
+    """
+    if target in (None, "-"):
+        return
+    path = Path(target).absolute()
+    if path.is_dir():
+        raise UsageError(
+            say("Cannot write `{file}`: it is a folder. Name a file in it.", file=target)
+        )
+    if not path.parent.is_dir():
+        raise UsageError(
+            say(
+                "Cannot write `{file}`: make the folder `{folder}` first.",
+                file=target,
+                folder=path.parent,
+            )
+        )
+
+
 def write(text: str, target: str) -> None:
     """Write a document to a file, or to standard output for `-`.
 

@@ -38,9 +38,7 @@ def preflight(
             help="A script and its arguments, `package.module:name` or `file.py:name`.",
         ),
     ] = None,
-    module: Annotated[
-        bool, typer.Option("-m", help="TARGET is the name of a module, as for `python -m`.")
-    ] = False,
+    module: options.Module = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="Leave out the probes that train.")
     ] = False,
@@ -60,6 +58,7 @@ def preflight(
     ] = None,
     runs: options.Runs = None,
     command: options.Command = True,
+    first_weights: options.FirstWeights = None,
     fail_on: options.FailOn = None,
     select: options.Select = None,
     ignore: options.Ignore = None,
@@ -78,6 +77,7 @@ def preflight(
         baseline=baseline,
         runs=runs,
         fail_on=fail_on,
+        first_weights=first_weights,
     )
     report = _Report(settings, _file(json), _file(html), words if command else None)
     outcome.prepare()
@@ -168,6 +168,7 @@ class _Report:
         return check(
             case,
             quick=quick,
+            first_weights=self.settings.first_weights,
             judging=self._judging,
             script=name,
             command=None if self._command is None else redacted(self._command),
@@ -223,15 +224,17 @@ class _Report:
 def planned(plan: Plan) -> Message:
     """What is about to be done, in one sentence."""
     probes = counted(plan.probes, "{n} probe", "{n} probes")
-    left = len(plan.planned) - plan.probes
-    if not left:
-        return say("{probes}, about {seconds:.1f} s.", probes=probes, seconds=plan.seconds)
-    return say(
-        "{probes}, about {seconds:.1f} s; {left} cannot look or are left out.",
+    took = say(
+        "{probes}, about {seconds:.1f} s ({least:.1f} to {most:.1f} s)",
         probes=probes,
         seconds=plan.seconds,
-        left=left,
+        least=plan.least,
+        most=plan.most,
     )
+    left = len(plan.planned) - plan.probes
+    if not left:
+        return say("{cost}.", cost=took)
+    return say("{cost}; {left} cannot look or are left out.", cost=took, left=left)
 
 
 def _file(name: str | None) -> str | None:

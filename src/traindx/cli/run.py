@@ -24,9 +24,7 @@ def run(
         list[str] | None,
         typer.Argument(metavar="SCRIPT [ARGS]...", help="A Python script and its arguments."),
     ] = None,
-    module: Annotated[
-        bool, typer.Option("-m", help="SCRIPT is the name of a module, as for `python -m`.")
-    ] = False,
+    module: options.Module = False,
     every: Annotated[
         int | None,
         typer.Option(help="Measure exactly every N-th step, whatever it costs."),
@@ -44,6 +42,7 @@ def run(
     ] = None,
     runs: options.Runs = None,
     command: options.Command = True,
+    first_weights: options.FirstWeights = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print no findings.")] = False,
     trap_nan: Annotated[
         bool,
@@ -79,6 +78,7 @@ def run(
         fail_on=fail_on,
         trap_nan=trap_nan or None,
         compiled_activations=compiled_activations or None,
+        first_weights=first_weights,
     )
     document = None if json is None else _document(json)
     stream, language = outcome.stderr(), spoken()
@@ -119,20 +119,8 @@ def _document(json: str) -> str:
     """Where the document goes, wherever the script may change to; it must be possible there."""
     if json == "-":
         raise UsageError(say("Standard output is the script's: give `--json` a file."))
-    path = Path(json).absolute()
-    if path.is_dir():
-        raise UsageError(
-            say("Cannot write `{file}`: it is a folder. Name a file in it.", file=json)
-        )
-    if not path.parent.is_dir():
-        raise UsageError(
-            say(
-                "Cannot write `{file}`: make the folder `{folder}` first.",
-                file=json,
-                folder=path.parent,
-            )
-        )
-    return str(path)
+    outcome.must_have_folder(json)
+    return str(Path(json).absolute())
 
 
 def _tell(

@@ -51,7 +51,7 @@ def _normalized(spec: NormSpec, values: Array) -> Array:
         )
     seen = layout(spec, values.shape)
     split = seen.split(values)
-    batch = moments(spec, split, seen.reduced)
+    batch = moments(spec, split, seen.reduced, passes=spec.passes)
     return seen.join(by_batch(spec, split, batch, seen.reduced).output())
 
 

@@ -139,10 +139,17 @@ def scale_of(spec: NormSpec, batch: Statistics) -> Array:
     return batch.m2 / batch.count if spec.scale is Scale.ROOT_MEAN_SQUARE else batch.m2
 
 
-def moments(spec: NormSpec, x: Array, axes: Sequence[int], mask: Array | None = None) -> Statistics:
+def moments(
+    spec: NormSpec,
+    x: Array,
+    axes: Sequence[int],
+    mask: Array | None = None,
+    passes: Passes = Passes.TWO,
+) -> Statistics:
     """The statistics of `x` as seen by a `Layout`, over `axes`, in the type of `x`.
 
-    Not checked: what overflows is infinite. An empty set has mean and spread 0 and count 0.
+    Not checked: what overflows is infinite. An empty set has mean and spread 0 and count 0. How a
+    specification takes the variance is not asked: only an emulation gives that as `passes`.
     """
     xp, count = namespace(x), _count(spec, x, axes, mask)
     if isinstance(count, int) and not count:
@@ -157,9 +164,9 @@ def moments(spec: NormSpec, x: Array, axes: Sequence[int], mask: Array | None = 
         squares = total(x**2, axes)
         return Statistics(xp.zeros_like(squares), squares, count)
     mean = _mean(x, axes) if mask is None else total(x, axes) / count
-    if spec.passes is not Passes.TWO:
+    if passes is not Passes.TWO:
         m2 = count * (total(x**2, axes) / count - mean**2)
-        m2 = xp.where(m2 < 0, 0.0, m2) if spec.passes is Passes.ONE_CLIPPED else m2
+        m2 = xp.where(m2 < 0, 0.0, m2) if passes is Passes.ONE_CLIPPED else m2
         return Statistics(mean, m2, count)
     deviations = x - mean
     if mask is not None:

@@ -53,7 +53,9 @@ def _windowed(spec: NormSpec, at: Window, x: Array, *, back: bool = False) -> Ar
     xp, (axis,) = namespace(x), spec.reduced.of(x.ndim)
     before, after = (at.after, at.before) if back else (at.before, at.after)
     x = xp.moveaxis(x, axis, -1)
-    shifted = [_shifted(x, by) for by in range(-before, after + 1)]
+    furthest = max(x.shape[-1] - 1, 0)  # a window may reach far beyond both ends
+    places = range(-min(before, furthest), min(after, furthest) + 1)
+    shifted = [_shifted(x, by) for by in places]
     # Sums of shifted copies, and no matrix: what is infinite must not meet a 0 outside its window.
     return xp.moveaxis(reduce(lambda a, b: a + b, shifted), -1, axis)
 

@@ -17,8 +17,15 @@ from traindx.capture.undoing import random_state
 from traindx.messages import Message, say
 from traindx.preflight.losses import Calls as Calls
 from traindx.preflight.losses import InOutput, Loss, Replayed, same
-from traindx.preflight.samples import Taking, bag_of, has_closed_bags, loose_tensors, size_of
-from traindx.preflight.structures import mapped
+from traindx.preflight.samples import (
+    Taking,
+    bag_of,
+    has_closed_bags,
+    loose_tensors,
+    positions,
+    size_of,
+)
+from traindx.preflight.structures import like, mapped, once
 from traindx.preflight.tape import LOSSES, Changed, Entry, Tape, losses_among
 
 _NOTHING = Message("")
@@ -58,10 +65,12 @@ class Loaders:
     Attributes:
         training: The one that gives the batch; None if none was seen.
         others: The others, by the names of their variables.
+        tensors: Tensors in the program's variables, of many rows.
     """
 
     training: Any = None
     others: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    tensors: tuple[Tensor, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +156,7 @@ class Case:
         tape = Tape()
         with tape:
             self.loss_of(output)
-        own = [_compared(entry) for entry in losses_among(tape.entries)]
+        own = [compared_of(entry) for entry in losses_among(tape.entries)]
         if not own:  # the model may hold its loss: then it is called within
             own = self._within()
         return [one for one in own if one is not None]
@@ -167,7 +176,7 @@ class Case:
         tape = Tape()
         with tape:
             self.output()
-        return [_compared(entry) for entry in losses_among(tape.entries)]
+        return [compared_of(entry) for entry in losses_among(tape.entries)]
 
     # -- what it is ------------------------------------------------------------------------------
 
@@ -229,7 +238,8 @@ class Case:
         loose = [tensor for tensor in loose_tensors(given) if tensor.dim()]
         steps = next((t.shape[0] for t in loose if t.dim() > 1), 0) if self.axis else 0
         bag = bag_of(self.model, given, size)
-        taking = Taking(index, size, self.axis, steps, bag)
+        each = () if self.axis else positions(loose, size)
+        taking = Taking(index, size, self.axis, steps, bag, each)
         if not all(taking.fits(tensor) for tensor in loose):
             raise DoesNotApplyError(say("an input has no row for each of the {n} samples", n=size))
         case = self._changed(taking, None)
@@ -239,13 +249,11 @@ class Case:
 
     def _must_follow(self, samples: int) -> None:
         """The loss of some samples must be one: a program may have written their number down."""
-        from traindx.preflight.comparing import run
+        from traindx.preflight.comparing import loss_again
 
         undo = random_state()
         try:
-            output = run(self)
-            with torch.no_grad():
-                self.loss_of(output)
+            loss_again(self)
         except DoesNotApplyError:
             raise
         except Exception as error:
@@ -296,7 +304,7 @@ class Case:
         def changed(tensor: Tensor) -> Tensor:
             return own[id(tensor)] if id(tensor) in own else change(tensor)
 
-        return replace(self._changed(changed, modules), model=model, optimizer=None)
+        return replace(self._changed(once(changed), modules), model=model, optimizer=None)
 
     def _changed(self, change: Changed, modules: Mapping[int, nn.Module] | None) -> Case:
         return replace(
@@ -309,10 +317,11 @@ class Case:
 
 
 def _wide(tensor: Tensor) -> Tensor:
-    return tensor.detach().double() if tensor.is_floating_point() else tensor
+    return like(tensor.detach().double(), tensor) if tensor.is_floating_point() else tensor
 
 
-def _compared(entry: Entry) -> Compared | None:
+def compared_of(entry: Entry) -> Compared | None:
+    """A call of a known loss function as what it compares; None if that is no pair of tensors."""
     assert entry.function in LOSSES
     named = inspect.signature(entry.function).bind(*entry.args, **entry.kwargs).arguments
     prediction, target = (named.pop(name) for name in list(named)[:2])

@@ -31,11 +31,15 @@ from traindx.rules.judging import Judging
 from traindx.run import Run
 from traindx.store.writer import Writer, open_writer
 
+FIRST_WEIGHTS = "first-weights"
+"""The probe that keeps weights."""
+
 
 def check(
     case: Case,
     *,
     quick: bool = False,
+    first_weights: bool = True,
     judging: Judging | None = None,
     script: str = "",
     command: Sequence[str] | None = None,
@@ -47,6 +51,7 @@ def check(
     Args:
         case: The case; everything in it is as before afterwards.
         quick: Whether to leave out the probes that train.
+        first_weights: Whether to keep the weights of the first layer.
         judging: Which rules, with what thresholds, and what to pass over.
         script: What it was found in.
         command: The command line to note.
@@ -54,12 +59,12 @@ def check(
         store: The run file to fill, which is closed at the end; nothing is saved if None.
     """
     with _kept(store):
-        began = time.perf_counter()
-        flight = Preflight(case, quick=quick)
+        flight = Preflight(case, quick=quick, without=() if first_weights else (FIRST_WEIGHTS,))
         plan = flight.plan()
+        engine = Engine(run=Run(path=store and store.path), judging=judging)
         if tell is not None:
             tell(plan)
-        engine = Engine(run=Run(path=store and store.path), judging=judging)
+        began = time.perf_counter()
         sinks: list[Sink] = [engine] if store is None else [store, engine]
         header = _header(flight.case, quick, plan, flight)
         header |= {"script": script, "command": None if command is None else [*command]}
@@ -114,6 +119,8 @@ def _header(case: Case, quick: bool, plan: Plan, flight: Preflight) -> dict[str,
         "platform": sys.platform,
         "quick": quick,
         "estimate": plan.seconds,
+        "least": plan.least,
+        "most": plan.most,
         "state": flight.digest,
         "case": _case(case, flight),
     }
@@ -181,4 +188,10 @@ def preflight(
     case = case_of(model, batch, loss, optimizer, name=called, loader=loader)
     stem = f"{called or case.name}-preflight"
     store = None if folder is None else open_writer(Path(folder), stem, datetime.now())
-    return check(case, quick=quick, judging=settings.judging(), store=store)
+    return check(
+        case,
+        quick=quick,
+        first_weights=settings.first_weights,
+        judging=settings.judging(),
+        store=store,
+    )

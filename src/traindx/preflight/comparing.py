@@ -42,6 +42,16 @@ def run_on(case: Case) -> Any:
         return case.output()
 
 
+def written(case: Case) -> list[str]:
+    """The buffers that such a pass writes, which are then put back, by name."""
+    before = {name: buffer.detach().clone() for name, buffer in case.model.named_buffers()}
+    with torch.no_grad(), _as_it_was(case.model), _without_shortcuts():
+        seeded(0)
+        case.output()
+        after = dict(case.model.named_buffers())
+        return [name for name, old in before.items() if not torch.equal(old, after.get(name, old))]
+
+
 def without_graph(compute: Callable[[], _T]) -> _T:
     """What something computes without a graph; with one where the loss itself differentiates."""
     try:
@@ -49,6 +59,17 @@ def without_graph(compute: Callable[[], _T]) -> _T:
             return compute()
     except RuntimeError:
         return compute()
+
+
+def loss_again(case: Case) -> float:
+    """The loss of a pass that leaves the model as it was, from a fixed seed."""
+
+    def compute() -> float:
+        with _as_it_was(case.model), _without_shortcuts():
+            seeded(0)
+            return float(case.loss().detach())
+
+    return without_graph(compute)
 
 
 def all_of(tensor: Tensor) -> Tensor | None:

@@ -13,6 +13,10 @@ from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.parametrizations import (
+    _SpectralNorm,  # pyright: ignore[reportPrivateUsage]
+)
+from torch.nn.utils.spectral_norm import SpectralNorm
 from torch.overrides import TorchFunctionMode
 
 from traindx.preflight.structures import named_tensors
@@ -147,10 +151,18 @@ def _mean(mask: Tensor) -> float:
 
 
 def without_noise(model: nn.Module) -> None:
-    """Switch off the dropout that recurrent layers apply within; the caller puts it back."""
+    """Switch off the dropout of recurrent layers and power iterations; the caller puts it back."""
     for module in model.modules():
         if isinstance(module, nn.RNNBase):
             module.dropout = 0.0
+        if iterates(module):
+            module.eval()
+
+
+def iterates(module: nn.Module) -> bool:
+    """Whether it is torch's spectral norm, whose vectors take a step in every pass in training."""
+    hooks = cast("Iterable[object]", cast(Any, module)._forward_pre_hooks.values())
+    return any(type(one) in (_SpectralNorm, SpectralNorm) for one in (module, *hooks))
 
 
 def random_dropouts(model: nn.Module) -> list[str]:

@@ -293,6 +293,9 @@ class Finder:
     def scaler_step_ended(self, optimizer: Optimizer, /) -> None:
         """A GradScaler has stepped an optimizer, or skipped it."""
 
+    def loaded(self, args: Args, kwargs: dict[str, object], keys: object) -> None:
+        """Nothing."""
+
     def clipped(self, largest: object, norm: object) -> None:
         """Gradients have been clipped."""
 

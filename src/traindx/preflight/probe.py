@@ -23,6 +23,23 @@ Look = Callable[[Case], Iterable[Item]]
 
 
 @dataclass(frozen=True, slots=True)
+class Steps:
+    """The steps of a probe that takes as many as it needs; one is timed before the plan is told.
+
+    Attributes:
+        ready: Makes a case ready, and gives what takes a step.
+        least: How many it takes at least.
+        typical: How many it takes as a rule.
+        most: How many it takes at most.
+    """
+
+    ready: Callable[[Case], Callable[[], object]]
+    least: int
+    typical: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
 class Probe:
     """One probe.
 
@@ -35,6 +52,7 @@ class Probe:
         passes: What it costs, in forward and backward passes of the whole batch.
         few: What it costs besides, in such passes of a few samples.
         seconds: What it costs besides, of work that does not depend on the model.
+        steps: The steps that it takes besides.
     """
 
     name: str
@@ -45,6 +63,7 @@ class Probe:
     passes: float | Callable[[Case], float] = 1.0
     few: float | Callable[[Case], float] = 0.0
     seconds: Callable[[Case], float] | None = None
+    steps: Steps | None = None
 
     @property
     def summary(self) -> str:
@@ -54,7 +73,7 @@ class Probe:
     def cost(
         self, case: Case, whole: float = 1.0, few: float = 0.0, slowness: float = 1.0
     ) -> float:
-        """Seconds that it costs on a case.
+        """Seconds that it costs on a case, without its steps.
 
         Args:
             case: The case.
@@ -101,12 +120,13 @@ def probe(
     passes: float | Callable[[Case], float] = 1.0,
     few: float | Callable[[Case], float] = 0.0,
     seconds: Callable[[Case], float] | None = None,
+    steps: Steps | None = None,
 ) -> Callable[[Look], Probe]:
     """Make a probe of a function; its name in kebab-case is the probe's name."""
 
     def decorate(look: Look) -> Probe:
         name = look.__name__.replace("_", "-")
-        return Probe(name, look, needs, writes, trains, passes, few, seconds)
+        return Probe(name, look, needs, writes, trains, passes, few, seconds, steps)
 
     return decorate
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -19,12 +19,13 @@ from traindx.preflight.catalog import catalog
 from traindx.preflight.describing import described
 from traindx.preflight.isolation import State
 from traindx.preflight.locating import located
-from traindx.preflight.probe import FEW, STEP, Probe
+from traindx.preflight.probe import FEW, STEP, Probe, Steps
 from traindx.preflight.structures import named_tensors
 from traindx.records import RUN, Description, Event, EventKind, Item
 from traindx.trial import described as described_error
 
 Clock = Callable[[], float]
+_NOTHING = Message("")
 _PART = 0.3
 """What they are taken to cost, of a batch, where they cannot be tried."""
 _LONG = 2.0
@@ -33,6 +34,8 @@ _ADDITIONS, _KNOWN = 2000, 0.0075
 """Small additions, and the seconds that they took where the costs of probes were measured."""
 _TIMES, _ENOUGH = 20, 0.2
 """Passes that are timed at most, and seconds after which no more are."""
+_APART, _STEP_APART = 2.5, 1.5
+"""By which factors what probes take, and a step that was timed, may be off what is expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +45,16 @@ class Planned:
     Attributes:
         probe: The probe.
         seconds: What it is expected to take.
+        least: What it takes at least.
+        most: What it takes at most.
         reason: Why it will not look; empty if it will.
     """
 
     probe: Probe
-    seconds: float
-    reason: Message
+    seconds: float = 0.0
+    least: float = 0.0
+    most: float = 0.0
+    reason: Message = _NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +63,24 @@ class Plan:
 
     Attributes:
         planned: Every probe.
-        seconds: Of all that will look.
     """
 
     planned: tuple[Planned, ...]
 
     @property
     def seconds(self) -> float:
-        """What all that will look are expected to take."""
-        return sum(one.seconds for one in self.planned if not one.reason)
+        """What all are expected to take."""
+        return sum(one.seconds for one in self.planned)
+
+    @property
+    def least(self) -> float:
+        """What all take at least."""
+        return sum(one.least for one in self.planned)
+
+    @property
+    def most(self) -> float:
+        """What all take at most."""
+        return sum(one.most for one in self.planned)
 
     @property
     def probes(self) -> int:
@@ -79,6 +95,7 @@ class Preflight:
         case: The case.
         quick: Whether to leave out the probes that train.
         probes: The probes; all if None.
+        without: Names of probes that are not wanted.
         clock: Seconds.
 
     Attributes:
@@ -92,11 +109,13 @@ class Preflight:
         *,
         quick: bool = False,
         probes: Iterable[Probe] | None = None,
+        without: Collection[str] = (),
         clock: Clock = time.perf_counter,
     ) -> None:
         self._case = case
         self._clock = clock
         self._quick = quick
+        self._without = without
         self._probes = list(catalog().values() if probes is None else probes)
         self._state = State(case)
         self._around = 0.0
@@ -152,25 +171,33 @@ class Preflight:
             self._state.restore()
 
     def _timed(self, case: Case) -> float:
-        """Seconds of a forward and a backward pass: the mean of several, if they are short.
-
-        The mean, since on a machine that does other things every probe is held up as much.
-        """
-        taken, first = list[float](), 0.0
+        """Seconds of a forward and a backward pass."""
         try:
             with quietly():
                 self._state.begin()
-                first = self._one_pass(case)  # which may have to load and to allocate
-                while sum(taken) < _ENOUGH and len(taken) < _TIMES and first < _LONG:
-                    taken.append(self._one_pass(case))
+                return self._mean(lambda: self._one_pass(case))
         except Exception:  # whatever it is, a probe will tell
             return 0.0
         finally:
             self._state.restore()
+
+    def _mean(self, work: Callable[[], object]) -> float:
+        """Seconds that something takes: the mean of several times, if they are short.
+
+        The mean, since on a machine that does other things every probe is held up as much.
+        """
+        taken = list[float]()
+        first = self._once(work)  # which may have to load and to allocate
+        while sum(taken) < _ENOUGH and len(taken) < _TIMES and first < _LONG:
+            taken.append(self._once(work))
         return sum(taken) / len(taken) if taken else first
 
-    def _one_pass(self, case: Case) -> float:
+    def _once(self, work: Callable[[], object]) -> float:
         began = self._clock()
+        work()
+        return self._clock() - began
+
+    def _one_pass(self, case: Case) -> None:
         output = case.output()
         if case.loss_found is not None:
             total = case.loss_of(output)
@@ -178,7 +205,6 @@ class Preflight:
             total = sum(t.float().sum() for _, t in named_tensors(output) if t.grad_fn is not None)
         if isinstance(total, torch.Tensor) and total.requires_grad:
             torch.autograd.backward(total)
-        return self._clock() - began
 
     # -- the plan --------------------------------------------------------------------------------
 
@@ -192,14 +218,32 @@ class Preflight:
 
     def _planned(self, probe: Probe) -> Planned:
         if self.failure:
-            return Planned(probe, 0.0, self.failure)
+            return Planned(probe, reason=self.failure)
         if self._quick and probe.trains:
-            return Planned(probe, 0.0, say("left out by `--quick`: it trains"))
+            return Planned(probe, reason=say("left out by `--quick`: it trains"))
+        if probe.name in self._without:
+            return Planned(probe, reason=say("left out, as the settings say"))
         if reason := probe.missing(self._case):
-            return Planned(probe, 0.0, reason)
-        cost = probe.cost(self._case, self._pass, self._few, self._slowness)
-        seconds = cost + self._around
-        return Planned(probe, seconds, Message(""))
+            return Planned(probe, reason=reason)
+        cost = probe.cost(self._case, self._pass, self._few, self._slowness) + self._around
+        seconds, least, most = cost, cost / _APART, cost * _APART
+        if probe.steps is not None:
+            step = self._timed_step(probe.steps)
+            seconds += probe.steps.typical * step
+            least += probe.steps.least * step / _STEP_APART
+            most += probe.steps.most * step * _STEP_APART
+        return Planned(probe, seconds, least, most)
+
+    def _timed_step(self, steps: Steps) -> float:
+        """Seconds of a step; 0 where it takes none, which the probe will tell."""
+        try:
+            with quietly():
+                self._state.begin()
+                return self._mean(steps.ready(self._case))
+        except Exception:
+            return 0.0
+        finally:
+            self._state.restore()
 
     # -- the probes ------------------------------------------------------------------------------
 
@@ -219,26 +263,29 @@ class Preflight:
         if planned.reason:
             return [Event(STEP, EventKind.PROBE, RUN, {**told, "reason": str(planned.reason)})]
         began = self._clock()
-        items, reason = self._measured(probe)
+        items, reason, failed = self._measured(probe)
         traces = self._state.restore()
         seconds = self._clock() - began
         told |= {"seconds": seconds, "estimate": planned.seconds}
+        told |= {"least": planned.least, "most": planned.most}
         if reason:
             told["reason"] = str(reason)
+            told["failed"] = failed
         if traces:
             told["trace"] = str(listed(traces[:8]))
         return [*items, Event(STEP, EventKind.PROBE, RUN, told)]
 
-    def _measured(self, probe: Probe) -> tuple[list[Item], Message]:
+    def _measured(self, probe: Probe) -> tuple[list[Item], Message, bool]:
+        """What it has measured, or why it has nothing to say, and whether that is a failure."""
         try:
             with quietly():
                 self._state.begin()
-                return list(probe.look(self._case)), Message("")
+                return list(probe.look(self._case)), Message(""), False
         except DoesNotApplyError as error:
-            return [], error.reason
+            return [], error.reason, False
         except Exception as error:
             gc.collect()  # a graph in the traceback may hold much memory
-            return [], say("the probe failed: {error}", error=described_error(error))
+            return [], say("the probe failed: {error}", error=described_error(error)), True
 
     @property
     def digest(self) -> str:

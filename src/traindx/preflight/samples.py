@@ -1,19 +1,20 @@
 """Some of the samples of a batch: rows, columns of what has time first, bags and packed sequences.
 
-Legend: N samples, T positions.
+Legend: N samples, T positions, H and W of a picture.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Iterator, Sequence
+from itertools import accumulate, pairwise
+from operator import mul
 from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from traindx.preflight.structures import named_tensors
+from traindx.preflight.structures import like, named_tensors, once
 
 
 def size_of(
@@ -109,6 +110,15 @@ def _is_integer(tensor: Tensor) -> bool:
     return not tensor.is_floating_point() and not tensor.is_complex() and tensor.numel() > 0
 
 
+def positions(given: Sequence[Tensor], size: int) -> frozenset[int]:
+    """How many positions a sample may have: T of an argument [N, T, …], H and HW of [N, H, W, …].
+
+    A target of N times as many rows was flattened before the loss was given it.
+    """
+    rows = (tensor.shape[1:] for tensor in given if tensor.dim() > 1 and tensor.shape[0] == size)
+    return frozenset(count for shape in rows for count in accumulate(shape, mul) if count > 1)
+
+
 class Taking:
     """Takes some samples of each tensor that has them.
 
@@ -118,19 +128,28 @@ class Taking:
         axis: Where tensors of two and more axes have their samples: 0, or 1 after time.
         steps: T, if time comes first; 0 else.
         bag: Bags of words, if there are some.
+        each: How many positions a sample may have, as `positions` says.
     """
 
     def __init__(
-        self, index: Tensor, size: int, axis: int = 0, steps: int = 0, bag: Bag | None = None
+        self,
+        index: Tensor,
+        size: int,
+        axis: int = 0,
+        steps: int = 0,
+        bag: Bag | None = None,
+        each: Collection[int] = (),
     ) -> None:
         self._index = index
         self._size = size
         self._axis = axis
         self._steps = steps
+        self._each = each
         self._bags: dict[int, Tensor] = {}
         if bag is not None:
             some = bag.take(index)
             self._bags = {id(bag.values): some.values, id(bag.offsets): some.offsets}
+        self._of = once(self._taken)
 
     def fits(self, tensor: Tensor) -> bool:
         """Whether a tensor of the arguments has every sample once, or is the same for all."""
@@ -151,23 +170,29 @@ class Taking:
 
     def __call__(self, tensor: Tensor) -> Tensor:
         """Some samples of a tensor; the tensor itself if it has none."""
+        return self._of(tensor)
+
+    def _taken(self, tensor: Tensor) -> Tensor:
         if id(tensor) in self._bags:
             return self._bags[id(tensor)]
         if isinstance(tensor, nn.Parameter) or not tensor.dim():
             return tensor
         index, own = self._index.to(tensor.device), tensor.detach()
         if self._axis and tensor.dim() > 1 and tensor.shape[1] == self._size:
-            return own[:, index]
+            return like(own[:, index], tensor)
         if tensor.shape[0] == self._size:
-            return own[index]
+            return like(own[index], tensor)
         return next(self._flattened(own, tensor, index), tensor)
 
     def _flattened(self, own: Tensor, tensor: Tensor, index: Tensor) -> Iterator[Tensor]:
         """Of samples whose rows stand one after another, or of steps whose samples do."""
         if self._steps and tensor.shape[0] == self._steps * self._size:
             yield own.reshape(self._steps, self._size, *own.shape[1:])[:, index].flatten(0, 1)
+        times, rest = divmod(tensor.shape[0], self._size)
+        if times and not rest and (times in self._each or self._is_view_of_samples(tensor)):
+            yield own.reshape(self._size, times, *own.shape[1:])[index].flatten(0, 1)
+
+    def _is_view_of_samples(self, tensor: Tensor) -> bool:
         base = tensor._base
-        if base is not None and base.dim() and base.shape[0] == self._size:
-            times, rest = divmod(tensor.shape[0], self._size)
-            if times and not rest and tensor.is_contiguous():  # the samples' rows, flattened
-                yield own.reshape(self._size, times, *own.shape[1:])[index].flatten(0, 1)
+        of_samples = base is not None and base.dim() > 0 and base.shape[0] == self._size
+        return of_samples and tensor.is_contiguous()

@@ -27,6 +27,27 @@ def mapped(value: Any, change: Callable[[Tensor], Any]) -> Any:
     return _mapped(value, change, _DEPTH)
 
 
+def once(change: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """The change of a tensor, which gives the same result for the same tensor every time.
+
+    What the model is given and what its loss differentiates by must stay one tensor.
+    """
+    done: dict[int, tuple[Tensor, Tensor]] = {}  # with the tensor, whose id must stay its own
+
+    def changed(tensor: Tensor) -> Tensor:
+        if id(tensor) not in done:
+            done[id(tensor)] = tensor, change(tensor)
+        return done[id(tensor)][1]
+
+    return changed
+
+
+def like(new: Tensor, old: Tensor) -> Tensor:
+    """A detached tensor, which takes gradients if the one in whose place it is put does."""
+    wanted = old.requires_grad and old.is_leaf and not new.requires_grad
+    return new.requires_grad_() if wanted and new.is_leaf else new
+
+
 def _walked(value: Any, path: str, depth: int) -> Iterator[tuple[str, Tensor]]:
     if isinstance(value, Tensor):
         yield path, value

@@ -177,10 +177,17 @@ def _moving(entries: Sequence[Entry]) -> list[Entry]:
             continue
         follows = any(id(tensor) in moving for tensor in entry.given())
         made = entry.made()
+        if not entry.is_call and _makes_leaves(made):
+            continue
         if entry.is_call or follows or any(tensor.requires_grad for tensor in made):
             found.append(entry)
             moving.update(map(id, made))
     return found
+
+
+def _makes_leaves(made: Sequence[Tensor]) -> bool:
+    """Whether autograd begins at what was made: points that a loss differentiates by."""
+    return bool(made) and all(tensor.is_leaf and tensor.requires_grad for tensor in made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +229,7 @@ class Score:
         """
         played = _Playing(replace)
         results: list[Any] = []
-        for entry in self.entries[: _after_last_call(self.entries)]:
+        for entry in _leading_to_calls(self.entries):
             if entry.is_call:
                 args = tuple(mapped(list(entry.args), played.now))
                 result = run(entry, args, mapped(dict(entry.kwargs), played.now))
@@ -263,8 +270,14 @@ def _changed_first(entry: Entry, entries: Sequence[Entry]) -> list[Tensor]:
     return [changed]
 
 
-def _after_last_call(entries: Sequence[Entry]) -> int:
-    return max((i + 1 for i, entry in enumerate(entries) if entry.is_call), default=0)
+def _leading_to_calls(entries: Sequence[Entry]) -> list[Entry]:
+    """The calls of models, and what their arguments are made by; no part of a loss of one alone."""
+    needed, found = set[int](), list[Entry]()
+    for entry in reversed(entries):
+        if entry.is_call or any(id(tensor) in needed for tensor in entry.made()):
+            found.append(entry)
+            needed.update(id(tensor) for tensor in entry.given())
+    return found[::-1]
 
 
 class _Playing:

@@ -13,6 +13,7 @@ from torch.nn.modules.dropout import _DropoutNd  # pyright: ignore[reportPrivate
 
 from traindx.messages import say
 from traindx.preflight.case import Case, Compared, DoesNotApplyError
+from traindx.preflight.comparing import without_graph
 
 LEAST_KNOWN = (
     *("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"),
@@ -36,7 +37,7 @@ def data_loss(case: Case) -> Tensor:
     Raises:
         DoesNotApplyError: There is none whose least value is known.
     """
-    return cast(Tensor, sum(_again(one, one.prediction) - _least(one) for one in _known(case)))
+    return cast(Tensor, sum(excess_of(one) for one in _known(case)))
 
 
 def _known(case: Case) -> list[Compared]:
@@ -52,8 +53,7 @@ def of_a_guess(case: Case) -> float:
     Raises:
         DoesNotApplyError: There is no loss whose least value is known.
     """
-    with torch.no_grad():
-        return float(sum(_of_a_guess(one) for one in _known(case)))
+    return without_graph(lambda: float(sum(guess_of(one) for one in _known(case))))
 
 
 def _again(compared: Compared, prediction: Tensor) -> Tensor:
@@ -82,7 +82,13 @@ def _xlogx(x: Tensor) -> Tensor:
     return cast(Any, torch).xlogy(x, x)
 
 
-def _of_a_guess(compared: Compared) -> float:
+def excess_of(compared: Compared) -> Tensor:
+    """A loss over its least possible value, as a mean over its terms."""
+    return _again(compared, compared.prediction) - _least(compared)
+
+
+def guess_of(compared: Compared) -> float:
+    """The same of the best answer that does not look at the input."""
     prediction, target = compared.prediction, compared.target.detach()
     if compared.function in ("cross_entropy", "nll_loss"):
         classes = prediction.shape[1 if prediction.dim() > 1 else 0]

@@ -71,6 +71,8 @@ def _preflight(run: Run) -> dict[str, Json]:
     return {
         "quick": header.get("quick"),
         "estimate": header.get("estimate"),
+        "least": header.get("least"),
+        "most": header.get("most"),
         "seconds": header.get("seconds"),
         "state": header.get("state"),
         "case": header.get("case"),
@@ -79,7 +81,10 @@ def _preflight(run: Run) -> dict[str, Json]:
                 "name": probe.name,
                 "seconds": probe.seconds,
                 "estimate": probe.estimate,
+                "least": probe.least,
+                "most": probe.most,
                 "reason": probe.reason or None,
+                "failed": probe.failed,
                 "trace": probe.trace or None,
             }
             for probe in looked(run)

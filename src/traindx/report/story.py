@@ -329,13 +329,23 @@ def cost(run: Run) -> Message:
 
 
 def _cost_of_probes(run: Run) -> Message:
-    seconds, estimate = _header_number(run, "seconds"), _header_number(run, "estimate")
+    seconds, estimate, least, most = (
+        _header_number(run, name) for name in ("seconds", "estimate", "least", "most")
+    )
     if seconds is None or estimate is None:
         return Message("")
+    if least is None or most is None:  # of an older run file
+        return say(
+            "probing took {seconds:.1f} s (estimate {estimate:.1f} s)",
+            seconds=seconds,
+            estimate=estimate,
+        )
     return say(
-        "probing took {seconds:.1f} s (estimate {estimate:.1f} s)",
+        "probing took {seconds:.1f} s (estimate {estimate:.1f} s, {least:.1f} to {most:.1f} s)",
         seconds=seconds,
         estimate=estimate,
+        least=least,
+        most=most,
     )
 
 

@@ -23,9 +23,14 @@ def hindrance(rule: Rule, run: Run) -> str:
     return rule.applies(run) or _unmeasured(rule, run)
 
 
+def is_hindered(rule: Rule, run: Run) -> bool:
+    """Whether there is such a reason; which it is, is found out once somebody wants to know."""
+    return bool(rule.applies(run)) or not _has_any(rule, run)
+
+
 def _has_any(rule: Rule, run: Run) -> bool:
     """Whether any of what it reads was measured, if it reads anything that is."""
-    return not rule.reads or any(run.series(quantity) for quantity in rule.reads)
+    return not rule.reads or any(run.additions(quantity) for quantity in rule.reads)
 
 
 def _unmeasured(rule: Rule, run: Run) -> str:

@@ -16,7 +16,7 @@ from traindx.records import Event, EventKind, Item, Site
 from traindx.rules.catalog import catalog, find
 from traindx.rules.causes import arrange
 from traindx.rules.contexts import contexts_of, names
-from traindx.rules.coverage import hindrance
+from traindx.rules.coverage import hindrance, is_hindered
 from traindx.rules.judging import Judging, Options
 from traindx.rules.order import Places
 from traindx.rules.rule import Rule
@@ -141,7 +141,7 @@ class Engine:
 
     def _apply(self, rule: Rule) -> None:
         """Ask one rule; if it fails, that is reported in its place, and training goes on."""
-        if rule.code not in self._evaluated and self._hindrance(rule):
+        if rule.code not in self._evaluated and self._is_hindered(rule):
             return
         self._evaluated.add(rule.code)
         try:
@@ -151,9 +151,11 @@ class Engine:
 
     def _note(self, rule: Rule) -> None:
         evidence = list(rule.check(self.run, **self._thresholds[rule.code]))
+        tracks, hushed = self._tracks[rule.code], self._hushed[rule.code]
+        if not (evidence or tracks or hushed):
+            return
         reasons = [self._excuse(rule, hit) for hit in evidence]
         counted = [hit for hit, reason in zip(evidence, reasons, strict=True) if not reason]
-        tracks, hushed = self._tracks[rule.code], self._hushed[rule.code]
         for hit in counted:
             tracks.setdefault(hit.site, Track(rule, hit)).hit(hit)
         for site in tracks.keys() - {hit.site for hit in counted}:
@@ -179,6 +181,12 @@ class Engine:
         if name not in self._contexts:
             self._contexts[name] = contexts_of(self.run, name, self._judging.contexts)
         return self._contexts[name]
+
+    def _is_hindered(self, rule: Rule) -> bool:
+        try:
+            return is_hindered(rule, self.run)
+        except Exception:
+            return True
 
     def _hindrance(self, rule: Rule) -> str:
         try:

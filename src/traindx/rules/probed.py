@@ -35,6 +35,11 @@ class Observation:
         value = self.detail.get(name)
         return "" if value is None else str(value)
 
+    def names(self, name: str) -> list[str]:
+        """One of its details as a list of names, empty if there is none."""
+        value = self.detail.get(name)
+        return [str(each) for each in value] if isinstance(value, list) else []
+
 
 def observations(run: Run, probe: str) -> Iterator[Observation]:
     """What a probe has seen, place by place."""

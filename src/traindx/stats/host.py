@@ -75,6 +75,7 @@ _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 _least: Callable[..., float] = cast(Any, np.minimum).reduce
 _greatest: Callable[..., float] = cast(Any, np.maximum).reduce
 _sum: Callable[..., Any] = cast(Any, np.add).reduce
+_dot: Callable[[Tensor, Tensor], Tensor] = torch.dot
 _tensor_of: Callable[[Array], Tensor] = cast(Any, torch).from_numpy
 
 
@@ -125,8 +126,11 @@ def _of_large(tensor: Tensor, start: int) -> Row:
     # line ten times as slow: so there are few.
     flat = tensor.view(-1)
     size = flat.numel()
-    total, square = _moments(flat)
-    some = stretches(_array(flat), start)
+    if size > BLOCK:
+        total, square = _moments(flat)
+    else:
+        total, square = float(flat.sum()), float(_dot(flat, flat))
+    some = stretches(flat.numpy(), start)
     low, high, looked_at = float(_least(some, None)), float(_greatest(some, None)), some.size
     nonzero = float(np.count_nonzero(some.astype(np.bool_)))
     m2 = square - total / size * total
@@ -153,15 +157,12 @@ def _moments(flat: Tensor) -> tuple[float, float]:
 
     And whoever reads the tensor next, from its start, finds that there.
     """
-    size = flat.numel()
-    if size >= _PARALLEL and torch.get_num_threads() > 1:
+    if flat.numel() >= _PARALLEL and torch.get_num_threads() > 1:
         return _moments_in_parallel(flat)
-    if size <= BLOCK:
-        return float(flat.sum()), float(torch.dot(flat, flat))
     total = square = 0.0
     for block in split(flat, BLOCK)[::-1]:
         total += float(block.sum())
-        square += float(torch.dot(block, block))
+        square += float(_dot(block, block))
     return total, square
 
 
@@ -269,7 +270,7 @@ def _sum_and_square(block: Array) -> tuple[float, float]:
     if block.size < _SMALL:
         return float(_sum(block)), float(block.dot(block))
     tensor = _tensor_of(block)
-    return float(tensor.sum()), float(torch.dot(tensor, tensor))
+    return float(tensor.sum()), float(_dot(tensor, tensor))
 
 
 def _sums_of_all(blocks: Iterable[Array]) -> _Sums:
@@ -296,7 +297,7 @@ def _moments_in_parallel(flat: Tensor) -> tuple[float, float]:
     even = flat.numel() // _ROWS * _ROWS
     norm = cast(Any, torch.linalg).vector_norm
     norms, rest = norm(flat[:even].view(-1, _ROWS), dim=1).double(), flat[even:]
-    return float(flat.sum()), float(torch.dot(norms, norms)) + float(torch.dot(rest, rest))
+    return float(flat.sum()), float(_dot(norms, norms)) + float(_dot(rest, rest))
 
 
 def _centred(size: int, blocks: Callable[[], Iterable[Array]], near: float) -> tuple[float, float]:

@@ -13,6 +13,7 @@ FLOAT8 = tuple(getattr(torch, name) for name in _FLOAT8 if hasattr(torch, name))
 """The 8-bit floating types that this torch has."""
 
 _DTYPES = {torch.float32, torch.float64, torch.bfloat16, torch.float16, *FLOAT8}
+_STRIDED = torch.strided
 _functorch = torch._C._functorch  # pyright: ignore
 _is_functorch = _functorch.is_functorch_wrapped_tensor  # pyright: ignore
 _transforms = _functorch.maybe_current_level  # pyright: ignore
@@ -25,12 +26,12 @@ def unmeasurable(tensor: Tensor) -> str:
         return say("tensor subclass {name}", name=type(tensor).__name__)
     if tensor.dtype not in _DTYPES:
         return _unmeasurable_dtype(tensor.dtype)
-    if tensor.layout is not torch.strided:
+    if tensor.layout is not _STRIDED:
         return say("layout {layout}", layout=str(tensor.layout).removeprefix("torch."))
     if tensor.is_nested:
         return say("a nested tensor has no single shape")
     # While a transform is at work, whatever is made of a plain tensor is wrapped, too.
-    if _is_functorch(tensor) or in_transform():
+    if _is_functorch(tensor) or _transforms() is not None:
         return say("inside torch.func")
     # Sharded training frees the storage of parameters: to read them raises an error. The address is
     # 0 where autograd only says that all is zero, and where a tensor stands for what it wraps; but

@@ -97,8 +97,11 @@ def stretches(flat: Array, start: int) -> Array:
         flat: One-dimensional, of more than 32,768 elements.
         start: Moves the stretches.
     """
-    apart = flat.size // _STRETCHES | 1  # odd, as extents are mostly not
-    return strided(flat, start * _LENGTH % (apart - _LENGTH), apart, _LENGTH)
+    size, width = flat.size, flat.itemsize
+    apart = size // _STRETCHES | 1  # odd, as extents are mostly not
+    first = start * _LENGTH % (apart - _LENGTH)
+    shape = ((size - first - _LENGTH) // apart + 1, _LENGTH)
+    return np.ndarray(shape, flat.dtype, flat, first * width, (apart * width, width))
 
 
 def strided(flat: Array, first: int, apart: int, length: int) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from traindx.records import Event, EventKind, Item, Point, Record, Scalar, Site, TensorStats, Vector
 
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     Reals = NDArray[np.float64]
 
 Places = dict[int, tuple[Site, str]]
-AddNumber = Callable[[str, Site, int, float], None]
-AddNumbers = Callable[..., None]
-AddRow = Callable[[Point, Site, int, Sequence[float]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,98 +76,114 @@ def turn(item: Item) -> tuple[int, int, bool]:
     return part, item.step, kind is EventKind.MEASURED
 
 
-class Feeds:
-    """Hands on the numbers of a stretch, place by place, up to one measured step after another."""
+class Takes(Protocol):
+    """What takes the numbers of a run."""
 
-    def __init__(self, feeds: Sequence[Callable[[int], None]], num_marks: int) -> None:
-        self._feeds = feeds
-        self._num_marks = num_marks
+    def add_row(self, point: Point, site: Site, step: int, row: Sequence[float], /) -> None:
+        """Take a record."""
+
+    def add_number(self, quantity: str, site: Site, step: int, value: float, /) -> None:
+        """Take a scalar."""
+
+    def add_numbers(self, quantity: str, site: Site, steps: Integers, values: Reals, /) -> None:
+        """Take scalars of one place."""
+
+    def add_rows(
+        self, places: tuple[tuple[Point, Site], ...], step: int, counts: Integers, moments: Reals, /
+    ) -> None:
+        """Take records of one step."""
+
+    def add_scalars(self, names: tuple[tuple[str, Site], ...], step: int, values: Reals, /) -> None:
+        """Take scalars of one step."""
+
+
+class Portions:
+    """Hands on the numbers of a stretch, up to one measured step after another."""
+
+    def __init__(self, stretch: Stretch, takes: Takes) -> None:
+        import numpy as np
+
+        kind = EventKind.MEASURED
+        measured = [e.step for e in stretch.others if isinstance(e, Event) and e.kind is kind]
+        marks = np.array(measured, np.int64)
+        self._places = stretch.places
+        self._takes = takes
+        self._scalars = _in_steps(stretch.scalar_steps, stretch.scalar_places, stretch.values)
+        columns = stretch.record_places, stretch.counts, stretch.moments
+        self._records = _in_steps(stretch.record_steps, *columns)
+        self._ends = [
+            [0, *steps.searchsorted(marks, side="right").tolist(), len(steps)]
+            for steps, *_ in (self._scalars, self._records)
+        ]
         self._mark = 0
+        self._names: dict[bytes, Any] = {}
 
     def up_to_next_mark(self) -> None:
         """Everything up to the next measured step, that step included."""
-        for feed in self._feeds:
-            feed(self._mark)
         self._mark += 1
+        (start, end), (first, last) = (ends[self._mark - 1 : self._mark + 1] for ends in self._ends)
+        if end > start:
+            self._take_scalars(start, end)
+        if last > first:
+            self._take_records(first, last)
 
     def to_the_end(self) -> None:
         """What comes after the last of them."""
-        for feed in self._feeds:
-            feed(self._num_marks)
+        self.up_to_next_mark()
+
+    def _take_scalars(self, start: int, end: int) -> None:
+        """Those of the last step together, those of the steps before it place by place."""
+        steps, places, values = self._scalars
+        step = int(steps[end - 1])
+        row = start + int(steps[start:end].searchsorted(step))
+        for place, at in _by_place(places[start:row]):
+            site, quantity = self._places[place]
+            some = steps[start:row][at], values[start:row][at]
+            if len(at) > 1:
+                self._takes.add_numbers(quantity, site, *some)
+            else:
+                self._takes.add_number(quantity, site, int(some[0][0]), float(some[1][0]))
+        names = self._named(places[row:end], str)
+        self._takes.add_scalars(names, step, values[row:end])
+
+    def _take_records(self, start: int, end: int) -> None:
+        steps, places, counts, moments = self._records
+        while start < end:
+            step = int(steps[start])
+            stop = start + int(steps[start:end].searchsorted(step, side="right"))
+            part = slice(start, stop)
+            named = self._named(places[part], Point)
+            self._takes.add_rows(named, step, counts[part], moments[part])
+            start = stop
+
+    def _named(self, places: Integers, what: Callable[[str], Any]) -> Any:
+        """What and where some numbers are; the same tuple for the same places."""
+        key = places.tobytes()
+        found = self._names.get(key)
+        if found is None:
+            sites = (self._places[place] for place in places.tolist())
+            found = self._names[key] = tuple((what(name), site) for site, name in sites)
+        return found
 
 
-def feeds(
-    stretch: Stretch, add_number: AddNumber, add_numbers: AddNumbers, add_row: AddRow
-) -> Feeds:
-    """The numbers of a stretch, ready to be handed to these."""
+def _in_steps(steps: Integers, *columns: Any) -> tuple[Any, ...]:
+    """The entries in order of step."""
     import numpy as np
 
-    kind = EventKind.MEASURED
-    measured = [e.step for e in stretch.others if isinstance(e, Event) and e.kind is kind]
-    marks = np.array(measured, np.int64)
-    found: list[Callable[[int], None]] = []
-    for place, at in _by_place(stretch.scalar_places, stretch.scalar_steps):
-        site, what = stretch.places[place]
-        steps, values = stretch.scalar_steps[at], stretch.values[at]
-        found.append(_scalar_feed(what, site, steps, values, marks, add_number, add_numbers))
-    counts, moments = stretch.counts, stretch.moments
-    rows: Reals = np.concatenate([counts[:, :1], moments, counts[:, 1:]], axis=1, dtype=np.float64)
-    for place, at in _by_place(stretch.record_places, stretch.record_steps):
-        site, what = stretch.places[place]
-        found.append(
-            _record_feed(Point(what), site, stretch.record_steps[at], rows[at], marks, add_row)
-        )
-    return Feeds(found, len(marks))
+    if len(steps) < 2 or (steps[1:] >= steps[:-1]).all():
+        return steps, *columns
+    order = np.argsort(steps, kind="stable")
+    return steps[order], *(column[order] for column in columns)
 
 
-def _by_place(places: Integers, steps: Integers) -> Iterator[tuple[int, Any]]:
-    """Of each place, where its entries are, by step."""
+def _by_place(places: Integers) -> Iterator[tuple[int, Any]]:
+    """Of each place, where its entries are."""
     import numpy as np
 
     if not len(places):
         return
-    order = np.lexsort((steps, places))
+    order = np.argsort(places, kind="stable")
     ordered = places[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 1))
     for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(order)], strict=True):
         yield int(ordered[start]), order[start:end]
-
-
-def _ends(steps: Integers, marks: Integers) -> list[int]:
-    """How many entries come up to each mark, and how many there are."""
-    return [*steps.searchsorted(marks, side="right").tolist(), len(steps)]
-
-
-def _scalar_feed(
-    quantity: str, site: Site, steps: Integers, values: Reals, marks: Integers,
-    add_number: AddNumber, add_numbers: AddNumbers,
-) -> Callable[[int], None]:  # fmt: skip
-    ends, step_list, value_list = _ends(steps, marks), steps.tolist(), values.tolist()
-    at = 0
-
-    def feed(mark: int) -> None:
-        nonlocal at
-        start, end = at, ends[mark]
-        if end == start + 1:
-            add_number(quantity, site, step_list[start], value_list[start])
-        elif end > start:
-            add_numbers(quantity, site, steps[start:end], values[start:end])
-        at = end
-
-    return feed
-
-
-def _record_feed(
-    point: Point, site: Site, steps: Integers, rows: Reals, marks: Integers, add_row: AddRow
-) -> Callable[[int], None]:
-    ends, step_list, row_list = _ends(steps, marks), steps.tolist(), rows.tolist()
-    at = 0
-
-    def feed(mark: int) -> None:
-        nonlocal at
-        start, end = at, ends[mark]
-        for i in range(start, end):
-            add_row(point, site, step_list[i], row_list[i])
-        at = end
-
-    return feed

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from traindx.errors import UsageError
+from traindx.norm.conformance import patience
 from traindx.norm.conformance.matrix import TargetResult
 from traindx.norm.conformance.running import matrix
 
@@ -64,6 +65,51 @@ def leaving():
     raise SystemExit(3)
 
 
+class Silent(Exception):
+    def __str__(self):
+        raise RuntimeError("nothing to say")
+
+
+def silent():
+    raise Silent
+
+
+def a_class():
+    return nn.LayerNorm
+
+
+def two(first, second):
+    return nn.GroupNorm(first, second)
+
+
+def named(*, channels):
+    return nn.BatchNorm2d(channels)
+
+
+def last_axis():
+    def normalize(x):
+        x -= x.mean(axis=-1, keepdims=True)
+        x /= np.sqrt((x * x).mean(axis=-1, keepdims=True) + 1e-5)
+        return x
+
+    return normalize
+
+
+generator = np.random.default_rng(0)
+
+
+def restless():
+    return lambda x: x + generator.normal(size=x.shape).astype(x.dtype)
+
+
+def endless():
+    def wait(x):
+        while True:
+            pass
+
+    return wait
+
+
 not_a_function = 3
 '''
 
@@ -110,6 +156,8 @@ def test_a_function_of_an_array_is_a_layer_too(examined) -> None:
         ("crooked", "an output of shape (1, 6, 4, 8)"),
         ("text", "TypeError"),
         ("leaving", "SystemExit: 3"),
+        ("silent", "the layer raises Silent"),
+        ("a_class", "the factory gives the class LayerNorm, and no layer"),
     ],
 )
 def test_what_goes_wrong_in_it_is_said_of_it(examined, name: str, words: str) -> None:
@@ -118,10 +166,43 @@ def test_what_goes_wrong_in_it_is_said_of_it(examined, name: str, words: str) ->
     assert words in found.differences[0].text
 
 
-@pytest.mark.parametrize("name", ["not_a_function", "missing"])
+def test_what_answers_otherwise_each_time_is_named(examined) -> None:
+    assert names(examined("restless", "layer_norm")) == {"not-repeatable"}
+
+
+def test_what_writes_into_its_input_is_named(examined) -> None:
+    assert "overwrites-input" in names(examined("last_axis", "layer_norm"))
+
+
+def test_axes_of_another_family_are_named_and_stop_nothing(examined) -> None:
+    (axes,) = [one for one in examined("last_axis", "batch_norm").differences if one.name == "axes"]
+    assert axes.text == "statistics over axes 3, not 0, 2, 3"
+
+
+@pytest.mark.parametrize("name", ["two", "named"])
+def test_a_factory_that_needs_more_than_a_number_is_refused(examined, name: str) -> None:
+    with pytest.raises(UsageError, match="A factory is called without arguments"):
+        examined(name)
+
+
+def test_a_layer_that_does_not_return_is_waited_for_only_so_long(
+    examined, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "SECONDS", 0.1)
+    with pytest.raises(UsageError, match="has given no answer within"):
+        examined("endless")
+
+
+@pytest.mark.parametrize("name", ["not_a_function", "missing", ""])
 def test_a_name_that_makes_no_layer_is_refused(examined, name: str) -> None:
     with pytest.raises(UsageError, match="has no function"):
         examined(name, "layer_norm")
+
+
+@pytest.mark.parametrize("place", ["", "../up", "a b", "with\x1b[31mcolour"])
+def test_what_is_no_name_of_a_module_is_refused(place: str) -> None:
+    with pytest.raises(UsageError, match="neither the name of a module nor a Python file"):
+        matrix([f"{place}:layer"], "layer_norm")
 
 
 def test_a_module_that_cannot_be_imported_is_refused() -> None:

@@ -8,7 +8,16 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.preflight.cases import case_of, classifier, codes, finding, labelled, probed, reason
+from tests.preflight.cases import (
+    NormByHand,
+    case_of,
+    classifier,
+    codes,
+    finding,
+    labelled,
+    probed,
+    reason,
+)
 from traindx.findings import Severity
 from traindx.records import Site
 from traindx.run import Run
@@ -86,9 +95,9 @@ def test_a_layer_that_reads_on_from_sample_to_sample_is_found():
 
 def test_a_normalization_that_keeps_no_statistics_uses_the_batch_in_evaluation():
     layer = nn.BatchNorm1d(32, track_running_stats=False)
-    found = finding(look(classifier(layer, nn.ReLU()), labelled()), "E007")
-    assert found.evidence.site.fqn == "1"
-    assert "track_running_stats=True" in found.evidence.fix
+    run = look(classifier(layer, nn.ReLU()), labelled())
+    assert codes(run) == ["N020"]
+    assert finding(run, "N020").evidence.site.fqn == "1"
 
 
 def test_batch_normalization_mixes_in_training_only_as_it_should():
@@ -113,6 +122,14 @@ def test_what_mixes_in_training_besides_batch_normalization_is_told_as_informati
     found = finding(look(classifier(nn.BatchNorm1d(32), Centred()), labelled()), "E007")
     assert found.severity is Severity.INFO
     assert found.evidence.site.fqn == "2"
+
+
+def test_a_batch_normalization_written_by_hand_may_write_its_statistics_in_training_only():
+    assert codes(look(classifier(NormByHand(follows_mode=True)), labelled())) == []
+    run = look(classifier(NormByHand(follows_mode=False)), labelled())
+    assert codes(run) == ["E010"]
+    assert finding(run, "E010").evidence.site.fqn == "1"
+    assert finding(run, "E010").evidence.numbers == {"buffers": 2}
 
 
 def test_dropout_and_noise_are_not_neighbours():

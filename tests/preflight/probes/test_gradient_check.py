@@ -8,6 +8,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.utils import spectral_norm as older_spectral_norm
+from torch.nn.utils.parametrizations import spectral_norm
 
 from tests.preflight.cases import case_of, classifier, codes, finding, labelled, probed, reason
 from traindx.findings import Severity
@@ -74,6 +76,8 @@ def test_a_backward_that_is_wrong_by_one_percent_is_found():
         (nn.Unflatten(1, (2, 4, 4)), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8, 32)),
         (nn.LayerNorm(32), nn.GELU(), nn.GroupNorm(4, 32)),
         (Attention(),),
+        (spectral_norm(nn.Linear(32, 32)), nn.ReLU()),
+        (older_spectral_norm(nn.Linear(32, 32)), nn.ReLU()),
         tuple(m for _ in range(10) for m in (nn.Linear(32, 32), nn.Sigmoid())),
     ],
 )
@@ -82,6 +86,14 @@ def test_right_gradients_pass(layers: tuple[nn.Module, ...]):
     assert reason(run) == ""
     assert codes(run) == []
     assert run.series("probe.gradient_error")[0].last < 1e-5
+
+
+def test_the_row_of_an_embedding_that_stands_for_padding_is_left_out():
+    words = torch.randint(0, 5, (16, 6), generator=torch.Generator().manual_seed(0))
+    model = nn.Sequential(nn.Embedding(5, 8, padding_idx=0), nn.Flatten(), nn.Linear(48, 4))
+    run = probed(case_of(model, (words, torch.arange(16) % 4), F.cross_entropy), "gradient-check")
+    assert reason(run) == ""
+    assert codes(run) == []
 
 
 def test_a_straight_through_estimator_is_information():

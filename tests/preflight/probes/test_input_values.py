@@ -142,3 +142,13 @@ def test_sparse_tensors_are_looked_at_where_they_hold_something(broken: bool) ->
     assert not reason(run)
     (series,) = run.series("probe.input_nonfinite")
     assert series.last == (32 if broken else 0)
+
+
+def test_bytes_divided_as_whole_numbers_are_nearly_empty() -> None:
+    generator = torch.Generator().manual_seed(0)
+    pixels = (torch.randn(32, 100, generator=generator) * 50 + 130).clamp(0, 255).byte()
+    left = (pixels // 255).float()
+    run = probed(case_of(classifier(features=100), (left, Y), F.cross_entropy), NAME)
+    assert "nothing but zeros" in finding(run, "L008").evidence.message
+    whole = pixels.float() / 255
+    assert not codes(probed(case_of(classifier(features=100), (whole, Y), F.cross_entropy), NAME))

@@ -8,8 +8,19 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.utils import spectral_norm as older_spectral_norm
+from torch.nn.utils.parametrizations import spectral_norm
 
-from tests.preflight.cases import case_of, classifier, codes, finding, labelled, probed, reason
+from tests.preflight.cases import (
+    NormByHand,
+    case_of,
+    classifier,
+    codes,
+    finding,
+    labelled,
+    probed,
+    reason,
+)
 from traindx.findings import Severity
 from traindx.run import Run
 
@@ -33,6 +44,16 @@ def test_the_gap_is_that_of_dropout_and_batch_statistics(hidden: nn.Module, apar
     assert (gap.last > 1e-3) is apart
     (left,) = run.series("probe.unexplained_mode_gap")
     assert left.last < 1e-5
+
+
+@pytest.mark.parametrize("norm", [spectral_norm, older_spectral_norm])
+def test_the_steps_of_a_power_iteration_are_no_gap(norm: Callable[[nn.Module], nn.Module]):
+    layer = norm(nn.Linear(32, 32))
+    for param in layer.parameters():  # other weights than those the vectors are of
+        nn.init.normal_(param)
+    run = look(classifier(layer))
+    assert run.series("probe.mode_gap")[0].last > 1e-3
+    assert run.series("probe.unexplained_mode_gap")[0].last < 1e-7
 
 
 def test_a_model_that_is_trained_in_evaluation_has_none():
@@ -152,3 +173,35 @@ def test_the_variance_that_dropout_adds_before_a_normalization_is_measured(
 def test_dropout_after_a_normalization_adds_none():
     model = classifier(nn.BatchNorm1d(32), nn.ReLU(), nn.Dropout(0.6))
     assert not [*look(model).series("probe.variance_shift")]
+
+
+def masked(x: Tensor, dropped: int = 12) -> Tensor:
+    """The same units for all samples, the others made up for."""
+    mask = torch.ones(x.shape[1])
+    mask[:dropped] = 0
+    return x * mask / mask.mean()
+
+
+@pytest.mark.parametrize("before", [nn.ReLU(), nn.Identity()])
+def test_a_mask_that_is_made_once_is_found_in_its_module(before: nn.Module):
+    run = look(classifier(before, Both(masked, same), nn.ReLU()))
+    assert codes(run) == ["E018"]
+    found = finding(run, "E018")
+    assert found.evidence.site.fqn == "2"
+    assert found.evidence.numbers["dropped"] == pytest.approx(12 / 32, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    "training",
+    [
+        lambda x: torch.where(x > 0.5, 0.0, x),  # other units in each sample
+        lambda x: masked(x) + 0.1,
+        lambda x: masked(x).square(),
+    ],
+)
+def test_other_zeros_are_no_mask(training: Callable[[Tensor], Tensor]):
+    assert codes(look(classifier(nn.Identity(), Both(training, same)))) == ["E015"]
+
+
+def test_a_batch_normalization_written_by_hand_is_no_gap():
+    assert codes(look(classifier(NormByHand(follows_mode=True), nn.ReLU()))) == []

@@ -32,12 +32,16 @@ def test_a_layer_norm_along_space_behind_a_convolution_is_told() -> None:
     assert found.severity == "warning"
 
 
-@pytest.mark.parametrize("norm", [nn.GroupNorm(32, 32), nn.GroupNorm(16, 32)])
-def test_groups_of_few_numbers_are_told(norm: nn.GroupNorm) -> None:
-    found = finding(run_of(classifier(norm, nn.ReLU())), "S009")
-    size = 32 // norm.num_groups
-    assert found.severity == ("error" if size == 1 else "warning")
-    assert found.evidence.numbers == {"group": size}
+def test_groups_of_few_numbers_are_told() -> None:
+    found = finding(run_of(classifier(nn.GroupNorm(16, 32), nn.ReLU())), "S009")
+    assert found.severity == "warning"
+    assert found.evidence.numbers == {"group": 2}
+
+
+def test_single_numbers_are_told_as_what_they_are() -> None:
+    run = run_of(classifier(nn.GroupNorm(32, 32), nn.ReLU()))
+    assert codes(run) == ["N012"]
+    assert finding(run, "N012").evidence.site.fqn == "1"
 
 
 def test_a_batch_of_two_is_told_where_batch_norm_trains() -> None:

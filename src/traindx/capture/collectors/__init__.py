@@ -20,6 +20,10 @@ class Collector:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
 
+    def watches(self) -> bool:
+        """Whether it looks at outputs, asked when a forward pass begins."""
+        return True
+
     def forward_starts(self, model: TrackedModel, inputs: tuple[object, ...]) -> None:
         """The model is called with these arguments, with gradients enabled."""
 

@@ -8,7 +8,6 @@ from typing import Any, cast
 
 from torch import Tensor, nn
 
-from traindx.capture import nodes
 from traindx.capture.collectors import Collector
 from traindx.capture.models import TrackedModel
 from traindx.capture.recorder import Place, Recorder
@@ -16,6 +15,8 @@ from traindx.nested import first_tensor
 from traindx.records import Point
 
 OnGradient = Callable[[Place, int, Tensor | None], None]
+
+_hook: Callable[[Tensor, Callable[[Tensor | None], None]], object] = cast(Any, Tensor).register_hook
 
 
 class Activations(Collector):
@@ -40,8 +41,7 @@ class Activations(Collector):
         # A leaf (an embedding weight returned as it is) would keep the hook for good.
         if measured and tensor.requires_grad and not tensor.is_leaf:
             place, step = (model, fqn, Point.OUTPUT_GRAD), self.recorder.step
-            hook = functools.partial(self._on_gradient, place, step)
-            cast(Any, tensor).register_hook(hook)
+            _hook(tensor, functools.partial(self._on_gradient, place, step))
 
     def round_ends(self, model: TrackedModel) -> None:
         """Note the size of the batch."""
@@ -53,7 +53,8 @@ class Activations(Collector):
 
         Told by numbers alone: a weak reference would hang on the user's tensor.
         """
+        node: Any = tensor.grad_fn
         version = -1 if tensor.is_inference() else tensor._version
-        now = (id(tensor), version, nodes.identity(tensor))
+        now = (id(tensor), version, None if node is None else node._sequence_nr())
         last, self._last = self._last, now
         return last == now

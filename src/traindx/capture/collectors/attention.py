@@ -58,11 +58,14 @@ class Attentions(Collector):
         self._spans: list[tuple[int, _Place]] = []
         self._sharpness: dict[_Place, list[Sharpness]] = {}
 
+    def watches(self) -> bool:
+        """Whether attention is looked for, or at."""
+        return self._searches()
+
     def output(self, model: TrackedModel, fqn: str, module: nn.Module, output: object) -> None:
         """Note which operations were noted during a call."""
-        if self._searches():
-            self._ends.append(operations())
-            self._spans.append((self._calls.began, (model, fqn)))
+        self._ends.append(operations())
+        self._spans.append((self._calls.began, (model, fqn)))
 
     def loss_found(self, loss: Tensor) -> None:
         """Look at every attention behind it."""

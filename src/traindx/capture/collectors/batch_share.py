@@ -28,6 +28,10 @@ class BatchShare(Collector):
         self._sequence_first: set[TrackedModel] = set()
         self._input_dim = 0
 
+    def watches(self) -> bool:
+        """Whether it is its turn."""
+        return self._due()
+
     def forward_starts(self, model: TrackedModel, inputs: tuple[object, ...]) -> None:
         """Look whether a layer of the model takes sequences with time as the first axis."""
         if not self._due():
@@ -40,7 +44,7 @@ class BatchShare(Collector):
 
     def output(self, model: TrackedModel, fqn: str, module: nn.Module, output: object) -> None:
         """Measure the first tensor of an output that was measured."""
-        tensor = first_tensor(output) if self._due() else None
+        tensor = first_tensor(output)
         if tensor is None or not self.recorder.measured((model, fqn, Point.OUTPUT), tensor):
             return
         if self._has_batch_first(model, tensor):

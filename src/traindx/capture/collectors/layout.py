@@ -21,9 +21,13 @@ _ROUNDS = 2
 class Layout(Collector):
     """Axes from the autograd graph behind a normalization, group sizes from its shapes."""
 
+    def watches(self) -> bool:
+        """Whether this is one of the first rounds."""
+        return self.recorder.round < _ROUNDS
+
     def output(self, model: TrackedModel, fqn: str, module: nn.Module, output: object) -> None:
         """Look at what a normalization returns."""
-        tensor = first_tensor(output) if self.recorder.round < _ROUNDS else None
+        tensor = first_tensor(output)
         if tensor is None or not tensor.numel():
             return
         group = _group(module, tensor)

@@ -95,8 +95,7 @@ class Units(Collector):
         tensor = first_tensor(output)
         if tensor is None:
             return
-        passes = isinstance(module, _PASSING)
-        if not passes and self.recorder.has((model, fqn, Point.OUTPUT)):
+        if not isinstance(module, _PASSING) and self.recorder.has((model, fqn, Point.OUTPUT)):
             self._look(model, fqn, module, tensor)
             if self._nodes is not None and tensor.grad_fn is not None:
                 self._nodes.setdefault(tensor.grad_fn, fqn)

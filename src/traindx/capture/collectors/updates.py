@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -29,6 +30,7 @@ class Updates(Collector):
     def __init__(self, recorder: Recorder) -> None:
         super().__init__(recorder)
         self._before: dict[_Named, Array | Tensor] = {}
+        self._kept = _Joined((), np.empty(0), [])
 
     def before_step(self, places: Places) -> None:
         """Keep a sample of each parameter."""
@@ -46,8 +48,8 @@ class Updates(Collector):
                 samples.append(entries)
             self.recorder.exponents(place, param, replace=True)
         if samples:
-            kept, starts = _joined(samples)
-            self._before.update(zip(names, np.split(kept, starts[1:]), strict=True))
+            self._kept = _joined(names, samples)
+            self._before.update(self._kept.parts())
 
     def after_step(self, places: Places) -> None:
         """Compare each sample with what the step has made of it."""
@@ -62,7 +64,11 @@ class Updates(Collector):
             elif isinstance(before, np.ndarray) and isinstance(now, np.ndarray):
                 near.append(((model, fqn), before, now))
         if near:
-            self._note(*_norms([before for _, before, _ in near], [now for *_, now in near]), near)
+            names = tuple(name for name, *_ in near)
+            kept = self._kept
+            if names != kept.names:  # other parameters than those that were kept last
+                kept = _joined(names, [before for _, before, _ in near])
+            self._note(*_norms(kept, [now for *_, now in near]), near)
         if far:
             self._note(*_norms_on_device([(before, now) for _, before, now in far]), far)
 
@@ -82,20 +88,37 @@ def _entries(param: Tensor) -> Array | Tensor:
     return sample_on_host(param) if on_host(param) else sample(param)
 
 
-def _joined(samples: Sequence[Array]) -> tuple[Array, list[int]]:
-    """A copy of all of them, one after another, in float64; and where each of them begins."""
-    ends = np.cumsum([entries.size for entries in samples]).tolist()
-    return np.concatenate(samples, dtype=np.float64), [0, *ends[:-1]]
+class _Joined(NamedTuple):
+    """Samples of parameters, one after another, in float64; a place where each of them ends."""
+
+    names: tuple[_Named, ...]
+    values: Array
+    ends: list[int]
+
+    def parts(self) -> Iterator[tuple[_Named, Array]]:
+        """Each of them, with its name."""
+        start = 0
+        for name, end in zip(self.names, self.ends, strict=True):
+            yield name, self.values[start:end]
+            start = end
+
+
+def _joined(names: Sequence[_Named], samples: Sequence[Array]) -> _Joined:
+    """A copy of all of them."""
+    ends = [*accumulate(entries.size for entries in samples)]
+    return _Joined(tuple(names), np.concatenate(samples, dtype=np.float64), ends)
 
 
 @np.errstate(all="ignore")  # the user may have made errors of what NumPy ignores
-def _norms(before: Sequence[Array], now: Sequence[Array]) -> tuple[list[float], list[float]]:
+def _norms(before: _Joined, now: Sequence[Array]) -> tuple[list[float], list[float]]:
     """RMS before, and the norm of the change over that before: infinite from zero."""
-    values, starts = _joined(before)
-    changes = _joined(now)[0] - values
-    squares = np.add.reduceat(values * values, starts)
-    counts = np.array([entries.size for entries in before])
-    moved = np.add.reduceat(changes * changes, starts)
+    starts = [0, *before.ends[:-1]]
+    changes = np.concatenate(now, dtype=np.float64)
+    changes -= before.values
+    changes *= changes
+    squares = np.add.reduceat(before.values * before.values, starts)
+    moved = np.add.reduceat(changes, starts)
+    counts = np.diff([0, *before.ends])
     return np.sqrt(squares / counts).tolist(), np.sqrt(moved / squares).tolist()
 
 

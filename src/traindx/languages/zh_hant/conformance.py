@@ -19,7 +19,21 @@ MESSAGES: dict[str, str] = {
     "This is no conformance document of schema {schema}.": (
         "這不是 schema {schema} 的 conformance 文件。"
     ),
+    "`{name}` has given no answer within {seconds:.0f} s. Let it return for an input of a few "
+    "hundred numbers.": "`{name}` 在 {seconds:.0f} 秒內沒有回答。請讓它對數百個數的輸入能夠返回。",
+    "`{name}` needs {arguments}. A factory is called without arguments, or with the number of "
+    "channels.": "`{name}` 需要 {arguments}。呼叫 factory 時不帶引數，或只帶通道數。",
+    "`traindx norm conformance` needs a target: `traindx norm conformance torch`, `traindx norm "
+    "conformance package:factory`.": (
+        "`traindx norm conformance` 需要目標：`traindx norm conformance torch`、"
+        "`traindx norm conformance package:factory`。"
+    ),
+    "`--norm` says what `package:factory` should be; name one.": (
+        "`--norm` 說明 `package:factory` 應是什麼；請指定一個。"
+    ),
     # conventions
+    "writes into its input": "寫入了自己的輸入",
+    "answers the same question otherwise the second time": "對同一個問題，第二次的回答不同",
     "differs, and no specification that was tried explains it": (
         "有差異，而嘗試過的規格都無法解釋"
     ),

@@ -3,10 +3,11 @@
 MESSAGES: dict[str, str] = {
     "{n} probe": "{n} 項探測",
     "{n} probes": "{n} 項探測",
-    "{probes}, about {seconds:.1f} s.": "{probes}，約 {seconds:.1f} 秒。",
-    "{probes}, about {seconds:.1f} s; {left} cannot look or are left out.": (
-        "{probes}，約 {seconds:.1f} 秒；另有 {left} 項無法進行或略過。"
+    "{probes}, about {seconds:.1f} s ({least:.1f} to {most:.1f} s)": (
+        "{probes}，約 {seconds:.1f} 秒（{least:.1f} 至 {most:.1f} 秒）"
     ),
+    "{cost}.": "{cost}。",
+    "{cost}; {left} cannot look or are left out.": "{cost}；另有 {left} 項無法進行或略過。",
     "`traindx preflight` needs PyTorch, which is not installed here. Install it as your system "
     "needs it, or with `pip install traindx[torch]`.": (
         "`traindx preflight` 需要 PyTorch，但此處沒有安裝。請依你的系統安裝，或使用 "
@@ -107,8 +108,12 @@ MESSAGES: dict[str, str] = {
     ),
     "probed": "已探測",
     "not probed": "未探測",
+    "left out, as the settings say": "依設定略過",
     "probing took {seconds:.1f} s (estimate {estimate:.1f} s)": (
         "探測耗時 {seconds:.1f} 秒（預估 {estimate:.1f} 秒）"
+    ),
+    "probing took {seconds:.1f} s (estimate {estimate:.1f} s, {least:.1f} to {most:.1f} s)": (
+        "探測耗時 {seconds:.1f} 秒（預估 {estimate:.1f} 秒，{least:.1f} 至 {most:.1f} 秒）"
     ),
     "{verdict}, by {extent}": "{verdict}（{extent}）",
     "{n} probe before training": "訓練前 {n} 項探測",

@@ -22,7 +22,6 @@ MESSAGES: dict[str, str] = {
     "{kind}(..., batch_first=True)  # it is given the batch first": (
         "{kind}(..., batch_first=True)  # 它的輸入以批次為第一軸"
     ),
-    "{kind}(..., track_running_stats=True)": "{kind}(..., track_running_stats=True)",
     "Look there for `dim=0`, for a `view` or `reshape` that exchanges axes, and for a mean, "
     "softmax or norm without `dim`: samples lie along axis 0.": (
         "在該處尋找 `dim=0`、把軸對調的 `view` 或 `reshape`，以及沒有指定 `dim` 的平均、"

@@ -26,9 +26,6 @@ MESSAGES: dict[str, str] = {
         "x = (x - mean) / std  # 對每個特徵，以訓練資料計算"
     ),
     "a normalization right behind the first layer": "緊接在第一層之後的正規化",
-    "The batch holds NaN or infinite numbers, the same sample again and again, or constants.": (
-        "批次中含有 NaN 或無限大的數、一再重複的同一個樣本，或常數。"
-    ),
     "{count} elements of {names} are NaN or infinite": "{names} 中有 {count} 個元素是 NaN 或無限大",
     "the batch": "批次",
     "Missing values, or a division by zero, reach the batch.": "缺失值或除以零的結果進入了批次。",

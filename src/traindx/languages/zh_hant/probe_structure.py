@@ -2,12 +2,11 @@
 
 MESSAGES: dict[str, str] = {
     "the input is not made of real numbers": "輸入不是由實數組成",
-    "no linear layer or convolution was called": "沒有呼叫任何線性層或卷積",
-    "the last layer does not change with the input": "最後一層不隨輸入改變",
-    "RMS of f(x + d) + f(x - d) - 2 f(x) over that of f(x + d) - f(x - d), at the last linear "
-    "layer or convolution: 0 if it is affine in the input.": (
-        "在最後一個線性層或卷積處，f(x + d) + f(x - d) - 2 f(x) 的 RMS 除以 f(x + d) - f(x - d) "
-        "的 RMS：若它是輸入的仿射函數則為 0。"
+    "no input reaches all linear layers and convolutions": "沒有一個輸入能到達所有的線性層與卷積",
+    "RMS of f(x + d) + f(x - d) - 2 f(x) over that of f(x + d) - f(x - d), the greatest of all "
+    "layers with weights: 0 if they are affine in an input.": (
+        "f(x + d) + f(x - d) - 2 f(x) 的 RMS 除以 f(x + d) - f(x - d) 的 RMS，取所有帶權重的層中"
+        "最大者：若它們是某個輸入的仿射函數則為 0。"
     ),
     "The layers of the network are together one affine map, as if there were only one.": (
         "網路的各層合起來只是一個仿射映射，如同只有一層。"
@@ -63,7 +62,6 @@ MESSAGES: dict[str, str] = {
     "`{module}` ({kind}) normalizes over {size} of its input {shape}": (
         "`{module}`（{kind}）對其輸入 {shape} 的{size}作正規化"
     ),
-    "single numbers": "單一的數",
     "groups of {n} numbers": "每組 {n} 個數",
     "A number less its own mean is 0: the input is erased.": (
         "一個數減去它自己的平均是 0：輸入被抹除了。"

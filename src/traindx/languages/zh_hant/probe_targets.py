@@ -25,9 +25,21 @@ MESSAGES: dict[str, str] = {
     "the loss is neither the mean nor the sum over its samples": (
         "損失既不是各樣本的平均，也不是總和"
     ),
-    "The loss is a sum over the batch, and the first step of plain gradient descent is too long.": (
-        "損失是整個批次的總和，而普通梯度下降的第一步太長。"
+    "The loss is a sum over the batch or over batches, and plain gradient descent goes too far.": (
+        "損失是整個批次或多個批次的總和，而普通梯度下降走得太遠。"
     ),
+    "each step of {model} is taken on the sum of {passes:.0f} losses, which nothing divides, and "
+    "the first ones move its weights by {moved:.2g} of their size (threshold {least:g}); divided "
+    "it would be {divided:.2g}": (
+        "{model} 的每一步都取自 {passes:.0f} 個損失之和，沒有任何東西除以個數，最初幾步使權重移動其"
+        "大小的 {moved:.2g}（門檻 {least:g}）；除以個數則為 {divided:.2g}"
+    ),
+    "Accumulated gradients are summed, and the learning rate is that of a mean.": (
+        "累積的梯度是總和，而學習率是為平均所設。"
+    ),
+    "(loss / {passes:.0f}).backward()": "(loss / {passes:.0f}).backward()",
+    "optimizers that normalize their steps": "會正規化步長的最佳化器",
+    "losses that are scaled": "經過縮放的損失",
     "the loss of {model} is a sum over the batch (it grows with the batch's size to the power of "
     "{slope:.2f}), and the first step of SGD would move the weights by {moved:.2g} of their norm "
     "(threshold {step:g})": (
@@ -74,9 +86,6 @@ MESSAGES: dict[str, str] = {
         "資料不是依位置以 4 個以上的批次讀取的"
     ),
     "no class of each sample was read": "沒有讀到每個樣本的類別",
-    "The data lie sorted by class, and are read in that order.": (
-        "資料依類別排序，並以該順序讀取。"
-    ),
     "samples half a batch apart are of the same class in {alike:.0%} of the cases, and any two "
     "samples in {chance:.0%}: the training loader reads data that lie sorted by class in their "
     "order": (

@@ -220,8 +220,13 @@ MESSAGES: dict[str, str] = {
     "`track_running_stats=False` leaves eval mode nothing to use.": (
         "`track_running_stats=False` 使 eval 模式沒有統計量可用。"
     ),
-    "nn.BatchNorm1d(features)  # track_running_stats is True by default": (
-        "nn.BatchNorm1d(features)  # track_running_stats 預設為 True"
+    "nn.{kind}(features)  # track_running_stats is True by default": (
+        "nn.{kind}(features)  # track_running_stats 預設為 True"
+    ),
+    "`{layer}` of {model} keeps no running statistics: in evaluation the output for a sample moves "
+    "by {mixing:.2g} of its RMS when only the other samples of the batch are changed": (
+        "{model} 的 `{layer}` 不保存 running 統計量：在評估時，只更換批次中的其他樣本，某個樣本的"
+        "輸出就移動其 RMS 的 {mixing:.2g}"
     ),
     # N021 bn-counts-padding
     "BatchNorm averages padding as if it were data.": "BatchNorm 把填補當成資料來平均。",

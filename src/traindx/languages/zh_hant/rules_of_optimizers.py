@@ -45,8 +45,8 @@ MESSAGES: dict[str, str] = {
     "an optimizer without state": "沒有狀態的最佳化器",
     "other parameters, as of another fold or task": "其他參數，例如另一折或另一個任務的",
     # O005 scheduler-misuse
-    "The learning rate is next to nothing for most of the training.": (
-        "訓練的大部分時間裡，學習率幾乎為零。"
+    "The learning rate is not what the training needs: gone too soon, or full too soon.": (
+        "學習率不合訓練所需：太早降到零，或太早全開。"
     ),
     "the learning rate of {optimizer} fell from {peak:.3g} to less than {share:.2%} of that in "
     "{before} steps, and has been there for {after} steps since; it is {last:.2g}": (
@@ -125,8 +125,9 @@ MESSAGES: dict[str, str] = {
     "holds and whose parameters have gradients.": (
         "最佳化器建立後尚未 step 的步數；位於只由它持有且參數有梯度的模型部分。"
     ),
-    "Optimizers that were replaced by another one of the very same parameters.": (
-        "被另一個持有完全相同參數的最佳化器所取代的個數。"
+    "Optimizers that were replaced by another one of the very same parameters, at the part of a "
+    "model that has these.": (
+        "被另一個持有完全相同參數的最佳化器所取代的個數；記在擁有這些參數的模型部分。"
     ),
     "Mean steps after which that happened.": "平均經過多少步之後發生取代。",
     "Steps over which such an optimizer averages gradients, 1/(1 - m) of its momentum or shortest "

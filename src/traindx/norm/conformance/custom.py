@@ -14,10 +14,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+
 from traindx.errors import UsageError
-from traindx.messages import say
+from traindx.messages import listed, say
 from traindx.norm.conformance.kinds import KINDS
-from traindx.norm.conformance.precision import dtype_name, laid_out, numbers
+from traindx.norm.conformance.patience import patience
+from traindx.norm.conformance.precision import Numbers, dtype_name, laid_out, numbers
 from traindx.norm.conformance.target import Answer, Call, UnsupportedError, described
 
 _NAMES = {
@@ -51,7 +54,13 @@ class Custom:
         """See `Target`."""
         if call.options != dict(KINDS[self._kind].needed) or call.mask is not None:
             raise UnsupportedError("the layer is as its factory makes it")
+        with patience(self.name):
+            return self._answer(call)
+
+    def _answer(self, call: Call) -> Answer:
         layer = self._made(call)
+        if isinstance(layer, type):
+            raise TypeError(f"the factory gives the class {layer.__name__}, and no layer")
         if _is_module(layer):
             return _of_module(layer, call)
         if not callable(layer):
@@ -60,8 +69,9 @@ class Custom:
             raise UnsupportedError("a function has no state")
         if call.dtype == "bfloat16":
             raise UnsupportedError("NumPy has no bfloat16")
-        y = cast("Callable[[Any], Any]", layer)(laid_out(call.x.astype(call.dtype), call.memory))
-        return Answer(numbers(y), dtype_name(y))
+        x = laid_out(call.x.astype(call.dtype), call.memory)
+        y = cast("Callable[[Any], Any]", layer)(x)
+        return Answer(numbers(y), dtype_name(y), overwrote=not _is(call, x))
 
     def code(self, call: Call, aspect: str) -> str:
         """See `Target`."""
@@ -105,7 +115,7 @@ def load(name: str, kind: str) -> Custom:
         raise UsageError(
             say("`{place}` cannot be imported: {error}.", place=place, error=described(error))
         ) from error
-    factory = module.get(attribute)
+    factory = module.get(attribute) if attribute else None
     if not callable(factory):
         raise UsageError(
             say(
@@ -115,11 +125,22 @@ def load(name: str, kind: str) -> Custom:
                 name=attribute,
             )
         )
+    if len(needed := _needed(factory)) > 1 or any(p.kind is p.KEYWORD_ONLY for p in needed):
+        raise UsageError(
+            say(
+                "`{name}` needs {arguments}. A factory is called without arguments, or with the "
+                "number of channels.",
+                name=name,
+                arguments=listed(f"`{p.name}`" for p in needed),
+            )
+        )
     return Custom(name, factory, kind)
 
 
 def _imported(place: str) -> Mapping[str, Any]:
     file = Path(place)
+    if file.suffix != ".py" and not all(part.isidentifier() for part in place.split(".")):
+        raise ImportError("it is neither the name of a module nor a Python file")
     folder, module = (file.parent, file.stem) if file.suffix == ".py" else (Path.cwd(), place)
     sys.path.insert(0, str(folder.resolve()))  # as `python FILE` has it
     return vars(import_module(module))
@@ -127,17 +148,27 @@ def _imported(place: str) -> Mapping[str, Any]:
 
 def _takes_one(factory: Callable[..., object]) -> bool:
     """Whether a factory needs an argument: the number of channels."""
+    return bool(_needed(factory))
+
+
+def _needed(factory: Callable[..., object]) -> list[inspect.Parameter]:
+    """The arguments that a factory has to be given."""
     try:
         parameters = inspect.signature(factory).parameters.values()
     except (TypeError, ValueError):
-        return False
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return any(p.default is inspect.Parameter.empty and p.kind in kinds for p in parameters)
+        return []
+    some = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [p for p in parameters if p.default is inspect.Parameter.empty and p.kind not in some]
 
 
 def _channels(kind: str, call: Call) -> int:
     """Elements along the axis that a layer of this family is made for."""
     return call.x.shape[-1 if kind in ("layer_norm", "rms_norm") else 1]
+
+
+def _is(call: Call, x: Numbers) -> bool:
+    """Whether an array still holds the input."""
+    return np.array_equal(x, call.x.astype(x.dtype), equal_nan=True)
 
 
 def _is_module(layer: object) -> bool:
@@ -159,6 +190,7 @@ def _of_module(layer: Any, call: Call) -> Answer:
                 raise UnsupportedError(f"the layer has no {name}")
             found[name].data.copy_(torch.tensor(value))
     y = layer(x)
+    overwrote = not _is(call, numbers(x)) if call.dtype != "bfloat16" else False
     if call.dy is not None:
         y.backward(torch.tensor(call.dy).to(y.dtype))
     running = None
@@ -172,6 +204,7 @@ def _of_module(layer: Any, call: Call) -> Answer:
         *(None if slope is None else numbers(slope) for slope in slopes),
         running=running,
         affine=(found["weight"] is not None, found["bias"] is not None),
+        overwrote=overwrote,
     )
 
 

@@ -14,11 +14,13 @@ from traindx.norm.conformance.extremes import (
     study_range,
     study_spoiled,
 )
+from traindx.norm.conformance.repeats import study_repeats
 from traindx.norm.conformance.requests import study_axis, study_requests, study_windows
 from traindx.norm.conformance.study import Stage, Study
 from traindx.norm.conformance.target import Target
 
 STAGES: tuple[Stage, ...] = (
+    study_repeats,
     study_defaults,
     study_evaluation,
     study_requests,
@@ -36,7 +38,7 @@ STAGES: tuple[Stage, ...] = (
 )
 """In this order: what comes later is judged by what was found before."""
 
-QUICK: tuple[Stage, ...] = (study_defaults, study_requests, study_ladder)
+QUICK: tuple[Stage, ...] = (study_repeats, study_defaults, study_requests, study_ladder)
 """For a target of which every question costs seconds."""
 
 

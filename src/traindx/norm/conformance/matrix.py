@@ -159,7 +159,7 @@ def parsed(text: str) -> Matrix:
             raise KeyError("schema")
         targets = tuple(_target(one) for one in content["targets"])
         return Matrix(targets, dict(content["not_installed"]))
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:  # or brackets without end
         raise DataError(
             say("This is no conformance document of schema {schema}.", schema=SCHEMA)
         ) from error

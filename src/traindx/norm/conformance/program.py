@@ -17,7 +17,10 @@ from traindx.norm.conformance.truth import truth
 from traindx.norm.moments import layout
 from traindx.norm.spec import Axes, NormSpec
 
-WITHOUT = {"affine", "counter", "running", "output-type", "groups"}
+WITHOUT = {
+    *("affine", "counter", "running", "output-type", "groups"),
+    *("not-repeatable", "overwrites-input"),
+}
 """Differences of which no two arrays can be shown."""
 
 

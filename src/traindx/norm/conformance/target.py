@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from traindx.errors import UsageError
 from traindx.norm.conformance.precision import Numbers, numbers
 
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -71,6 +72,7 @@ class Answer:
         affine: Whether the layer has a weight, and a bias; None if that cannot be seen.
         raised: What it said instead of answering; empty if it answered.
         lacks: Why it was not asked at all: the target has no such layer, option or type.
+        overwrote: Whether it has written into its input.
     """
 
     y: Numbers = field(default_factory=lambda: np.empty(0))
@@ -83,6 +85,7 @@ class Answer:
     affine: tuple[bool, bool] | None = None
     raised: str = ""
     lacks: str = ""
+    overwrote: bool = False
 
     @property
     def given(self) -> bool:
@@ -96,6 +99,10 @@ class UnsupportedError(Exception):
 
 class NotInstalledError(Exception):
     """A framework is not there, or not as it is needed."""
+
+
+class NoAnswerError(UsageError):
+    """A layer of the user's does not return; nothing more is asked of it."""
 
 
 class Target(Protocol):
@@ -160,7 +167,7 @@ def ask(target: Target, call: Call) -> Answer:
             return _checked(call, answer)
     except UnsupportedError as why:
         return Answer(lacks=str(why) or "not supported")
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, NoAnswerError):
         raise
     except BaseException as error:  # of somebody else's code: it may even leave the program
         return Answer(raised=described(error))
@@ -168,7 +175,10 @@ def ask(target: Target, call: Call) -> Answer:
 
 def described(error: BaseException) -> str:
     """An error in a line: its class and the first two lines it says."""
-    text = _ANSI.sub("", str(error))
+    try:
+        text = _ANSI.sub("", str(error))
+    except Exception:  # its own `__str__` fails
+        text = ""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     said = " ".join(lines[:2])[:200]
     return f"{type(error).__name__}: {said}" if said else type(error).__name__

@@ -29,6 +29,9 @@ def undone(found: NormSpec, expected: NormSpec, name: str) -> NormSpec:
         case "axis" if found.reduced.others:
             return on_axis(found, expected.reduced.named[-1])
         case "axis" | "axes":
-            return replace(found, reduced=expected.reduced, affine=expected.affine)
+            if running and before:
+                running = replace(running, axes=before.axes)
+            reduced, affine = expected.reduced, expected.affine
+            return replace(found, reduced=reduced, affine=affine, running=running)
         case _:
             return expected

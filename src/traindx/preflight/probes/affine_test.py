@@ -1,70 +1,140 @@
-"""Probe: is the network affine in its input, so that its layers are one?"""
+"""Probe: is the network affine in some input, so that its layers are one?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.conv import _ConvNd  # pyright: ignore[reportPrivateUsage]
 
 from traindx.messages import say
 from traindx.preflight.case import Case, DoesNotApplyError
+from traindx.preflight.comparing import seeded
+from traindx.preflight.inside import Inside
 from traindx.preflight.probe import STEP, observed, probe
 from traindx.preflight.structures import mapped, named_tensors
+from traindx.preflight.weighted import Moves, Weighted, Weighting
 from traindx.records import Item, Scalar, Site
 
 _SAMPLES = 16
 """Samples that are looked at."""
 _CHANGE = 0.1
 """By which fraction the parameters are moved."""
+_NEAR = 1e-2
+"""Curvature in the program's own precision from which on the exact answer is not asked for."""
+_LENGTHS = (1.0, 1e3, 1e6)
+"""Of the steps, in deviations of the data."""
+_INPUTS = 4
+"""Inputs that are moved one by one at most."""
+_EMBEDDINGS = -1
+"""The place, among the inputs, of the embeddings of what is no real number."""
 
 
-class _Layer(NamedTuple):
-    """A weighted layer on one pass.
+class _Affinity(NamedTuple):
+    """How affine the weighted layers are in what was moved.
 
     Attributes:
-        output: What it returns.
-        after_weights: Whether its input depends on parameters before it.
+        curvature: The greatest second difference of a layer over its first one.
+        layers: All that were called, in order.
+        whole: Whether each of them changes with what was moved.
     """
 
-    output: Tensor
-    after_weights: bool
+    curvature: float
+    layers: list[Weighted]
+    whole: bool
+
+    @property
+    def stacked(self) -> list[Weighted]:
+        """Those that work on what others of them have made."""
+        return [layer for layer in self.layers if layer.behind]
 
 
 def _passes(case: Case) -> float:
-    """Three forward passes of a part of the batch."""
-    size = case.batch_size or 1
-    return 1.2 * min(1.0, _SAMPLES / size) if _given(case) else 0.0
+    """Three forward passes of a part of the batch, for each input and for all of them."""
+    size, inputs = case.batch_size or 1, len(_given(case))
+    each = 1.2 * min(1.0, _SAMPLES / size)
+    return each * (1 + (min(inputs, _INPUTS) if inputs > 1 else 0))
 
 
-@probe(needs=("batch",), writes=("probe.curvature",), passes=_passes)
+@probe(writes=("probe.curvature",), passes=_passes)
 def affine_test(case: Case) -> Iterator[Item]:
-    """How far the last layer is from affine in the input: f(x + d) + f(x - d) = 2 f(x)."""
-    few = replace(case, loss_found=None).subset(_SAMPLES)  # the loss is not asked for
-    found = _curvature(few)
-    if found[0] < 1e-2:  # the exact answer costs a copy in float64
-        exact = few.double()
-        _move(exact.model)
-        found = _curvature(exact)
-    curvature, layers = found
-    site = Site(case.name)
-    yield Scalar(STEP, "probe.curvature", curvature, site)
-    stacked = [fqn for fqn, layer in layers.items() if layer.after_weights]
-    modules = dict(_named(case.model))
-    widths = [_extent(modules[fqn]) for fqn in layers]
-    last = list(layers)[-1]
+    """How far the layers are from affine in an input: f(x + d) + f(x - d) = 2 f(x)."""
+    found = _found(_few(case))
+    yield Scalar(STEP, "probe.curvature", found.curvature, Site(case.name))
+    places = list(dict.fromkeys(layer.place for layer in found.layers))
+    first, last = found.layers[0], found.layers[-1]
+    inner = [layer.made for layer in found.layers[:-1]]
+    if first.source:  # an embedding is a layer, too: of as many inputs as it has words
+        inner.append(first.given)
     yield observed(
         "affine-test",
-        Site(case.name, last),
-        layers=[*list(layers)[:50]],
-        stacked=len(stacked),
-        narrowest=min((width[1] for width in widths[:-1]), default=0),
-        given=widths[0][0],
-        made=widths[-1][1],
+        Site(case.name, places[-1]),
+        layers=[*places[:50]],
+        stacked=len({layer.place for layer in found.stacked}),
+        narrowest=min(inner, default=0),
+        given=first.source or first.given,
+        made=last.made,
     )
+
+
+def _few(case: Case) -> Case:
+    plain = replace(case, loss_found=None)  # the loss is not asked for
+    try:
+        return plain.subset(_SAMPLES)
+    except DoesNotApplyError:
+        return plain  # a graph's nodes, say, of which none can be left out
+
+
+def _found(case: Case) -> _Affinity:
+    """The choice of inputs in which the layers are nearest to one affine map."""
+    case.model.eval()  # dropout is off, and BatchNorm is affine
+    exact: Case | None = None
+    best: _Affinity | None = None
+    for chosen in _choices(case):
+        found = _affinity(case, chosen)
+        if found is not None and found.whole and found.stacked and found.curvature < _NEAR:
+            if exact is None:  # the exact answer costs a copy in float64
+                exact = case.double()
+                _move(exact.model)
+            found = _at_all_scales(exact, chosen)
+        if found is not None and found.whole and (best is None or _better(found, best)):
+            best = found
+    if best is None:
+        raise DoesNotApplyError(say("no input reaches all linear layers and convolutions"))
+    return best
+
+
+def _at_all_scales(case: Case, chosen: frozenset[int]) -> _Affinity | None:
+    """The greatest curvature over steps of several lengths; None if one of them leads nowhere.
+
+    Data may lie far from every kink of a ReLU, which is affine there, and nowhere else.
+    """
+    found = [_affinity(case, chosen, length) for length in _LENGTHS]
+    known = [one for one in found if one is not None]
+    if len(known) < len(found):
+        return None
+    return max(known, key=lambda one: one.curvature)
+
+
+def _better(one: _Affinity, other: _Affinity) -> bool:
+    return (bool(one.stacked), -one.curvature) > (bool(other.stacked), -other.curvature)
+
+
+def _choices(case: Case) -> list[frozenset[int]]:
+    """What is moved while the rest is held: all, each input alone, and embeddings alone.
+
+    An input is known by its place.
+    """
+    inputs = range(len(_given(case)))
+    has_any = any(isinstance(m, nn.Embedding | nn.EmbeddingBag) for m in case.model.modules())
+    embeds = [_EMBEDDINGS] if has_any else []
+    alone = [*embeds, *inputs][: _INPUTS + 1]
+    if not alone:
+        raise DoesNotApplyError(say("the input is not made of real numbers"))
+    every = frozenset([*embeds, *inputs])
+    return [every, *(frozenset([one]) for one in alone if len(every) > 1)]
 
 
 def _move(model: nn.Module) -> None:
@@ -77,37 +147,22 @@ def _move(model: nn.Module) -> None:
             param.add_(noise * size * _CHANGE)
 
 
-def _extent(module: nn.Module) -> tuple[int, int]:
-    """Inputs and outputs of a weighted layer, channels of a convolution."""
-    if isinstance(module, nn.Linear):
-        return module.in_features, module.out_features
-    assert isinstance(module, _ConvNd)
-    return module.in_channels, module.out_channels
-
-
-def _named(model: nn.Module) -> Iterable[tuple[str, nn.Module]]:
-    return cast("Iterable[tuple[str, nn.Module]]", cast(Any, model).named_modules())
-
-
-def _curvature(case: Case) -> tuple[float, dict[str, _Layer]]:
-    """The second difference of the last weighted layer over its first one, and all such layers."""
-    given = _given(case)
-    if not given:
-        raise DoesNotApplyError(say("the input is not made of real numbers"))
-    case.model.eval()  # dropout is off, and BatchNorm is affine
-    generator = torch.Generator().manual_seed(0)
-    steps = {id(t): (torch.randn(t.shape, generator=generator).to(t) * _spread(t)) for t in given}
-    middle = _pass(case, steps, 0.0)
-    if not middle:
-        raise DoesNotApplyError(say("no linear layer or convolution was called"))
-    after, before = _pass(case, steps, 1.0), _pass(case, steps, -1.0)
-    last = list(middle)[-1]
-    ahead, here, behind = (found[last].output.double() for found in (after, middle, before))
-    slope = ahead - behind
-    if not bool(slope.isfinite().all()) or not bool(slope.any()):
-        raise DoesNotApplyError(say("the last layer does not change with the input"))
-    bend = ahead + behind - 2 * here
-    return float(bend.square().mean().sqrt() / slope.square().mean().sqrt()), middle
+def _affinity(case: Case, chosen: frozenset[int], length: float = 1.0) -> _Affinity | None:
+    """The second differences of the weighted layers over their first ones; None if undecided."""
+    middle, ahead, behind = (_pass(case, chosen, times) for times in (0.0, length, -length))
+    layers = middle.layers
+    if not layers or not len(layers) == len(ahead.layers) == len(behind.layers):
+        return None
+    curvature = 0.0
+    for here, after, before in zip(layers, ahead.layers, behind.layers, strict=True):
+        y, up, down = (one.output.double() for one in (here, after, before))
+        slope = up - down
+        if not bool(slope.isfinite().all()) or (here is layers[-1] and not bool(slope.any())):
+            return None
+        if bool(slope.any()):
+            bend = (up + down - 2 * y).square().mean().sqrt()
+            curvature = max(curvature, float(bend / slope.square().mean().sqrt()))
+    return _Affinity(curvature, layers, not middle.others)
 
 
 def _given(case: Case) -> list[Tensor]:
@@ -116,30 +171,18 @@ def _given(case: Case) -> list[Tensor]:
     return [t for _, t in named if t.is_floating_point() and t.dim() > 1]
 
 
-def _spread(tensor: Tensor) -> Tensor:
-    values = tensor.detach().double()
-    return values.std(correction=0).clamp_min(1e-3).to(tensor.dtype)
-
-
-def _pass(case: Case, steps: dict[int, Tensor], times: float) -> dict[str, _Layer]:
-    """What the weighted layers return of the batch moved by some steps, in order of the calls."""
-    found: dict[str, _Layer] = {}
-    handles: list[Any] = []
-    for fqn, module in _named(case.model):
-        if isinstance(module, nn.Linear | _ConvNd):
-
-            def note(_module: object, args: Any, output: Tensor, fqn: str = fqn) -> None:
-                found[fqn] = _Layer(output.detach().clone(), args[0].grad_fn is not None)
-
-            handles.append(cast(Any, module).register_forward_hook(note))
-
-    def moved(tensor: Tensor) -> Tensor:
-        return tensor + times * steps[id(tensor)] if id(tensor) in steps else tensor
-
-    try:
-        cast(Any, torch).manual_seed(0)
-        case.output(mapped(list(case.args), moved), mapped(dict(case.kwargs), moved))
-    finally:
-        for handle in handles:
-            handle.remove()
-    return found
+def _pass(case: Case, chosen: frozenset[int], times: float) -> Weighting:
+    """The weighted layers of a pass of the batch, of which a part is moved by some steps."""
+    given = _given(case)
+    moves = Moves(times)
+    steps = {id(t): moves.moved(t, place) for place, t in enumerate(given) if place in chosen}
+    args = mapped(list(case.args), lambda t: steps.get(id(t), t))
+    kwargs = mapped(dict(case.kwargs), lambda t: steps.get(id(t), t))
+    data = [t for _, t in named_tensors([args, kwargs])]
+    inside, params = Inside(case.model), case.model.parameters()
+    embeddings = moves if _EMBEDDINGS in chosen else None
+    watched = Weighting(inside, params, data, [*steps.values()], embeddings)
+    seeded(0)
+    with inside, watched:
+        case.output(args, kwargs)
+    return watched

@@ -10,10 +10,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm  # pyright: ignore[reportPrivateUsage]
 
+from traindx.capture.modes import STATISTICS
+from traindx.facts import Json
 from traindx.messages import say
 from traindx.nested import first_tensor
 from traindx.preflight.case import Case, DoesNotApplyError
-from traindx.preflight.comparing import Kept, Place, apart, parting, rounding, run
+from traindx.preflight.comparing import Kept, Place, apart, parting, rounding, run, written
 from traindx.preflight.probe import STEP, observed, probe
 from traindx.preflight.structures import named_tensors
 from traindx.records import Item, Scalar, Site
@@ -97,6 +99,7 @@ def _looked(pairs: Sequence[_Pair], quantity: str, mode: str) -> Iterator[Item]:
     if mixing > tolerance:
         place = parting(pair.case, pair.among, pair.kept, tolerance)
         place = place or Place("", type(pair.case.model).__name__)
+        statistics: list[Json] = [n for n in written(pair.case) if _is_statistic(n, place.fqn)]
         yield observed(
             "batch-composition",
             Site(name, place.fqn),
@@ -104,7 +107,14 @@ def _looked(pairs: Sequence[_Pair], quantity: str, mode: str) -> Iterator[Item]:
             kind=place.kind,
             mixing=mixing,
             tolerance=tolerance,
+            **({"written": statistics} if statistics else {}),
         )
+
+
+def _is_statistic(buffer: str, fqn: str) -> bool:
+    """Whether a buffer is a running statistic of a module, by its name."""
+    holder, _, name = buffer.rpartition(".")
+    return holder == fqn and name.startswith(STATISTICS)
 
 
 def _batch_norms(model: nn.Module) -> list[nn.Module]:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from traindx.messages import say
 from traindx.preflight.case import Case, DoesNotApplyError
-from traindx.preflight.comparing import run
+from traindx.preflight.comparing import loss_again
 from traindx.preflight.probe import STEP, probe
 from traindx.records import Item, Scalar, Site
 
@@ -31,7 +31,7 @@ def batch_scale(case: Case) -> Iterator[Item]:
         raise DoesNotApplyError(say("the batch has fewer than 4 samples"))
     case.model.eval()
     rows = torch.arange(size)
-    whole, first, last = (_loss(case.take(some)) for some in (rows, *rows.chunk(2)))
+    whole, first, last = (loss_again(case.take(some)) for some in (rows, *rows.chunk(2)))
     if not all(map(math.isfinite, (whole, first, last))) or not whole:
         raise DoesNotApplyError(say("the loss is 0, or not finite"))
     half = (first + last) / 2
@@ -41,12 +41,6 @@ def batch_scale(case: Case) -> Iterator[Item]:
     yield Scalar(STEP, "probe.loss_slope", math.log2(whole / half), Site(case.name))
     if type(case.optimizer) is torch.optim.SGD:
         yield Scalar(STEP, "probe.first_step", _step(case), Site(case.name))
-
-
-def _loss(case: Case) -> float:
-    output = run(case)
-    with torch.no_grad():
-        return float(case.loss_of(output).detach())
 
 
 def _step(case: Case) -> float:

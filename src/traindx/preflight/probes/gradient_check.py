@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.modules.conv import _ConvNd  # pyright: ignore[reportPrivateUsage]
 
 from traindx.messages import say
 from traindx.preflight.case import Case, DoesNotApplyError
+from traindx.preflight.comparing import without_graph
+from traindx.preflight.expected import iterates
 from traindx.preflight.probe import STEP, observed, probe
 from traindx.preflight.structures import named_tensors
 from traindx.preflight.tape import Tape
@@ -72,6 +74,8 @@ def gradient_check(case: Case) -> Iterator[Item]:
     """Autograd's gradients beside centred differences of the loss, in float64, on 3 samples."""
     wide = case.subset(_SAMPLES).double()
     _must_be_wide(wide)
+    for module in filter(iterates, wide.model.modules()):
+        module.eval()  # whose vectors move with the weight, and are constants to autograd
     cuts = _cuts(wide)
     named = [(fqn, param) for fqn, param in wide.model.named_parameters() if param.requires_grad]
     if not named:
@@ -122,11 +126,15 @@ class _Checking:
         self._case = case
         self._loss, gradients = _with_gradients(case, params)
         self._gradients = {id(param): g for param, g in zip(params, gradients, strict=True)}
+        self._still = _rows_without_gradient(case.model)
 
     def along(self, params: Sequence[Tensor], seed: int) -> _Compared:
         """The derivatives along a random direction of these parameters."""
         generator = torch.Generator().manual_seed(seed)
         ways = [_direction(param, generator) for param in params]
+        for param, way in zip(params, ways, strict=True):
+            if id(param) in self._still:
+                way[self._still[id(param)]] = 0
         analytic = sum(
             float((gradient * way).sum())
             for param, way in zip(params, ways, strict=True)
@@ -187,12 +195,18 @@ def _direction(param: Tensor, generator: torch.Generator) -> Tensor:
     return way / way.square().mean().sqrt().clamp_min(1e-12)
 
 
-def _value(case: Case) -> float:
-    def compute(case: Case) -> float:
-        with torch.no_grad():
-            return float(case.loss())
+def _rows_without_gradient(model: nn.Module) -> dict[int, int]:
+    """The row of each embedding that stands for padding: it is used, and meant to stay as it is."""
+    return {
+        id(module.weight): module.padding_idx
+        for module in model.modules()
+        if isinstance(module, (nn.Embedding, nn.EmbeddingBag)) and module.padding_idx is not None
+    }
 
-    return seeded(case, compute)
+
+def _value(case: Case) -> float:
+    """The loss, with the same random numbers every time."""
+    return without_graph(lambda: float(seeded(case, _loss).detach()))
 
 
 def _with_gradients(case: Case, params: Sequence[Tensor]) -> tuple[float, Sequence[Tensor | None]]:

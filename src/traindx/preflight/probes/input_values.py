@@ -98,7 +98,11 @@ def _copies(batch: Tensor) -> dict[str, Json]:
         len(rows) if not rows.numel() else len(cast(Tensor, cast(Any, torch).unique(some, dim=0)))
     )
     constant = (rows == rows[:1]).all(0).float().mean() if rows.numel() else torch.tensor(0.0)
+    filled = (rows != 0).double()
     return {
+        "blank": int((filled.sum(1) == 0).sum()),
+        "filled": float(filled.mean()) if rows.numel() else 1.0,
+        "real": rows.is_floating_point(),
         "samples": len(rows),
         "features": rows.shape[1],
         "distinct": distinct,

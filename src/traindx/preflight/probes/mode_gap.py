@@ -13,6 +13,7 @@ from torch.nn.modules.batchnorm import (
     _NormBase,  # pyright: ignore[reportPrivateUsage]
 )
 
+from traindx.capture.modes import STATISTICS
 from traindx.messages import say
 from traindx.preflight.case import Case, DoesNotApplyError
 from traindx.preflight.comparing import (
@@ -105,8 +106,9 @@ def _unexplained(case: Case) -> Iterator[Item]:
     for module, training in modes:
         module.training = training
     with Expected("mean"):
-        place = parted(heard(case, all_of), calls, tolerance)
-    found = place or Place("", type(case.model).__name__)
+        trained = heard(case, all_of)
+    found = parted(trained, calls, tolerance) or Place("", type(case.model).__name__)
+    kept = _kept_mask(trained, calls, found.fqn, tolerance)
     yield observed(
         "mode-gap",
         Site(case.name, found.fqn),
@@ -117,7 +119,34 @@ def _unexplained(case: Case) -> Iterator[Item]:
         gap=left,
         tolerance=tolerance,
         inner=_goes_on(case.model, calls, found.fqn),
+        **({"mask": kept} if kept else {}),
     )
+
+
+def _kept_mask(trained: list[Call], evaluated: list[Call], fqn: str, tolerance: float) -> float:
+    """The part of a module's units that training makes 0 in every sample and evaluation does not.
+
+    0 unless all others are what they are in evaluation, times one number: then it is a mask, and
+    one that is not drawn anew, since masks that are drawn are at their mean here.
+    """
+    pairs = [
+        (a.made[0], b.made[0])
+        for a, b in zip(trained, evaluated, strict=False)
+        if a.fqn == b.fqn == fqn and a.made and b.made and a.made[0].shape == b.made[0].shape
+    ]
+    if not pairs or pairs[0][0].dim() < 2 or not pairs[0][0].is_floating_point():
+        return 0.0
+    in_training, in_evaluation = (tensor.flatten(1) for tensor in pairs[0])
+    alive = in_evaluation != 0
+    gone = alive & (in_training == 0)
+    units = gone.sum(0) == alive.sum(0)
+    dropped = units & alive.any(0)
+    rest = alive & ~dropped
+    if not rest.any() or (gone & rest).any():
+        return 0.0
+    ratio = in_training[rest] / in_evaluation[rest]
+    even = (ratio / ratio.median() - 1).abs().median() <= tolerance
+    return float(dropped.sum() / alive.any(0).sum()) if even else 0.0
 
 
 def _alike(first: object, second: object) -> bool:
@@ -142,8 +171,13 @@ def _named(model: nn.Module) -> Iterable[tuple[str, nn.Module]]:
 
 
 def _by_statistics(module: nn.Module) -> bool:
-    """Whether a module takes the batch's statistics in training, and its own in evaluation."""
-    return isinstance(module, _NormBase) and module.running_mean is not None
+    """Whether a module takes the batch's statistics in training, and its own in evaluation.
+
+    Torch's do, and so do those written by hand that keep such statistics.
+    """
+    if isinstance(module, _NormBase):
+        return module.running_mean is not None
+    return any(name.startswith(STATISTICS) for name, _ in module.named_buffers(recurse=False))
 
 
 # -- variances -------------------------------------------------------------------------------------

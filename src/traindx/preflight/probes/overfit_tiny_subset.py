@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -11,7 +11,7 @@ from torch import Tensor
 from traindx.messages import say
 from traindx.preflight.case import Case, DoesNotApplyError
 from traindx.preflight.comparing import seeded
-from traindx.preflight.probe import FEW, STEP, observed, probe
+from traindx.preflight.probe import STEP, Steps, observed, probe
 from traindx.preflight.unregularized import Adam, data_loss, of_a_guess, without_dropout
 from traindx.records import Item, Scalar, Site
 
@@ -27,42 +27,28 @@ _ENOUGH = 0.02
 """Fraction of the loss of a guess at which nothing more is to be shown."""
 _FINE = 0.05
 """The same at which no other rate is tried: the first steps of sequences may contradict."""
-_TYPICAL = 80
-"""Steps that a model takes which can be trained."""
-_STEP, _ELEMENT = 4e-5, 5e-9
-"""Seconds of a step for each parameter, and for each of its elements."""
+_TYPICAL = 120
+"""Steps that half of the programs take (of the zoo's calibration half; nine of ten 14 to 510)."""
 
 
-def _whole(case: Case) -> float:
-    """Passes of the batch that its samples cost: between those of a few and of all."""
-    size, samples = case.batch_size or 1, _samples(case)
-    if size <= FEW:
-        return float(_TYPICAL)
-    return _TYPICAL * (min(samples, size) - FEW) / (size - FEW)
-
-
-def _few(case: Case) -> float:
-    return _TYPICAL - _whole(case)
-
-
-def _steps(case: Case) -> float:
-    """Seconds of the optimizer."""
-    params = [param for _, param in case.trainable()]
-    return _TYPICAL * (_STEP * len(params) + _ELEMENT * sum(p.numel() for p in params))
+def _ready(case: Case) -> Callable[[], object]:
+    """What takes one step of such a training."""
+    few = _few(case)
+    params = [param for _, param in few.trainable()]
+    optimizer = Adam(params, lr=_RATES[0])
+    return lambda: _step(few, params, optimizer)
 
 
 @probe(
     needs=("comparison", "batch"),
     writes=("probe.overfit_fraction", "probe.overfit_steps"),
     trains=True,
-    passes=_whole,
-    few=_few,
-    seconds=_steps,
+    few=2.0,
+    steps=Steps(_ready, 1, _TYPICAL, len(_RATES) * _STEPS + _MORE),
 )
 def overfit_tiny_subset(case: Case) -> Iterator[Item]:
     """Train on a few samples, without regularization, until they are known by heart."""
-    few = _spread(case, _samples(case))
-    without_dropout(few.model)
+    few = _few(case)
     guess = of_a_guess(few)
     if not guess > 0:
         raise DoesNotApplyError(say("the few samples have all the same target"))
@@ -89,10 +75,12 @@ def overfit_tiny_subset(case: Case) -> Iterator[Item]:
     yield observed("overfit-tiny-subset", site, samples=few.batch_size, guess=guess)
 
 
-def _spread(case: Case, samples: int) -> Case:
-    """Some samples of the batch, evenly spaced: neighbours may be all alike."""
-    size = case.batch_size or 0
-    return case if samples >= size else case.take(torch.arange(samples) * size // samples)
+def _few(case: Case) -> Case:
+    """Some samples of the batch, evenly spaced: neighbours may be all alike; without dropout."""
+    size, samples = case.batch_size or 0, _samples(case)
+    few = case if samples >= size else case.take(torch.arange(samples) * size // samples)
+    without_dropout(few.model)
+    return few
 
 
 def _samples(case: Case) -> int:
@@ -108,15 +96,20 @@ def _trained(
     optimizer = Adam(params, lr=rate)
     least = math.inf
     for step in range(most):
-        seeded(0)  # what a model draws is drawn alike, so that it can be learned by heart
-        loss = data_loss(case)
-        if not loss.requires_grad:
-            raise DoesNotApplyError(say("no gradient reaches the parameters"))
-        value = float(loss.detach())
+        value = _step(case, params, optimizer)
         if not math.isfinite(value):
             return least, step
         least = min(least, value)
         if least <= _ENOUGH * guess:
             return least, step
-        optimizer.step(torch.autograd.grad(loss, [*params], allow_unused=True))
     return least, most
+
+
+def _step(case: Case, params: Sequence[Tensor], optimizer: Adam) -> float:
+    """Take a step; the loss before it."""
+    seeded(0)  # what a model draws is drawn alike, so that it can be learned by heart
+    loss = data_loss(case)
+    if not loss.requires_grad:
+        raise DoesNotApplyError(say("no gradient reaches the parameters"))
+    optimizer.step(torch.autograd.grad(loss, [*params], allow_unused=True))
+    return float(loss.detach())

@@ -15,6 +15,7 @@ from torch.optim.optimizer import Optimizer
 
 from traindx.capture.optimizers import TrackedOptimizer
 from traindx.preflight.case import Case
+from traindx.preflight.comparing import without_graph
 from traindx.preflight.probe import STEP, observed, probe
 from traindx.records import Description, Item, Scalar, Site
 
@@ -165,9 +166,12 @@ def _effect(case: Case, params: list[Tensor]) -> float:
 
 def _loss(case: Case) -> float:
     """The loss, with the same random numbers every time."""
-    cast(Any, torch).manual_seed(0)
-    with torch.no_grad():
-        return float(case.loss())
+
+    def compute() -> float:
+        cast(Any, torch).manual_seed(0)
+        return float(case.loss().detach())
+
+    return without_graph(compute)
 
 
 # -- the optimizer ---------------------------------------------------------------------------------

@@ -7,18 +7,18 @@ axis, the softmax was taken over the wrong one. That is exact, whatever views li
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, cast
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from traindx.messages import say
 from traindx.preflight.case import Case, DoesNotApplyError
 from traindx.preflight.comparing import run
+from traindx.preflight.inside import Inside
 from traindx.preflight.probe import STEP, observed, probe
 from traindx.preflight.structures import named_tensors
 from traindx.records import Item, Scalar, Site
@@ -42,8 +42,9 @@ def softmax_axis(case: Case) -> Iterator[Item]:
     """Whether the weights that a softmax makes average over the axis along which they sum to 1."""
     few = _few(case)
     few.model.eval()
-    found = _Watching(few)
-    with _places(few.model, found), found:
+    inside = Inside(few.model)
+    found = _Watching(few, inside)
+    with inside, found:
         run(few)
     if not found.averages:
         raise DoesNotApplyError(say("no weights of a softmax average anything in the open"))
@@ -138,10 +139,10 @@ class _Known:
 class _Watching(TorchFunctionMode):
     """Follows scores, the softmax of them, and what is done with its weights."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Case, inside: Inside) -> None:
         super().__init__()
         self.averages: list[_Average] = []
-        self.inside: list[tuple[str, str]] = []
+        self._inside = inside
         self._known = _Known()
         for _, tensor in named_tensors([list(case.args), dict(case.kwargs)]):
             self._known.computed.add(id(tensor))
@@ -177,7 +178,7 @@ class _Watching(TorchFunctionMode):
     ) -> None:
         name, known = getattr(func, "__name__", ""), self._known
         if name in _SOFTMAX:
-            place, kind = self.inside[-1] if self.inside else ("", "")
+            place, kind = self._inside.innermost
             paired = id(given[0]) in known.scores
             known.weights[id(result)] = _Made(place, kind, _extent(args, kwargs, given[0]), paired)
         elif name in _PRODUCTS and len(given) == 2:
@@ -355,26 +356,3 @@ class _Extents(NamedTuple):
             return True
         queries = any(weights.shape[a] > 1 for a in self.own)
         return queries and all(weights.shape[a] > 1 for a in self.summed)
-
-
-@contextmanager
-def _places(model: nn.Module, watching: _Watching) -> Generator[None]:
-    """Inside, it is known which module is called."""
-    handles: list[Any] = []
-    named = cast("Iterable[tuple[str, Any]]", cast(Any, model).named_modules())
-
-    def left(_module: object, _args: object, _output: object) -> None:
-        watching.inside.pop()
-
-    for fqn, module in named:
-
-        def enters(module: nn.Module, _args: object, fqn: str = fqn) -> None:
-            watching.inside.append((fqn, type(module).__name__))
-
-        handles.append(module.register_forward_pre_hook(enters))
-        handles.append(module.register_forward_hook(left))
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from traindx.findings import Evidence, Severity
 from traindx.messages import Message, say
+from traindx.rules.normalization.no_running_statistics import normalizes_by_batch
 from traindx.rules.probed import STEP, Observation, observations
 from traindx.rules.rule import rule
 from traindx.run import Run
@@ -35,13 +36,13 @@ def batch_mixing(run: Run) -> Iterator[Evidence]:
     inside, that was given the same for the kept samples in both runs and made another output. In
     training the same is done with the modes as the script has them. If it disappears once batch
     normalization uses its running statistics, as it should, nothing is said; else it is told as
-    information.
+    information. A module that writes its running statistics in the pass is a batch normalization
+    written by hand, and E010's to judge; a BatchNorm that keeps none is N020's.
 
     ## How to fix
     Look for the axis in the named module: `softmax(dim=-1)` and not `dim=0`; `batch_first=True` in
     `nn.MultiheadAttention`, `nn.LSTM` and `nn.TransformerEncoderLayer` that are given batch first;
-    `x.flatten(1)` and not `x.flatten()`; `transpose` and not `reshape` to exchange axes. A
-    `nn.BatchNorm1d` with `track_running_stats=False` uses the batch in evaluation, too.
+    `x.flatten(1)` and not `x.flatten()`; `transpose` and not `reshape` to exchange axes.
 
     ## False alarms
     Outputs that compare the samples of a batch (a square of similarities) are passed over, and so
@@ -57,11 +58,15 @@ def batch_mixing(run: Run) -> Iterator[Evidence]:
     """
     seen = list(observations(run, "batch-composition"))
     in_evaluation = {one.site.model for one in seen if one.text("mode") == "evaluation"}
-    for one in seen:
+    for one in (one for one in seen if not _is_of_another_rule(one)):
         if one.text("mode") == "evaluation":
             yield _evidence(one, say("in evaluation"), None)
         elif one.site.model not in in_evaluation:
             yield _evidence(one, say("in training"), Severity.INFO)
+
+
+def _is_of_another_rule(seen: Observation) -> bool:
+    return bool(seen.names("written")) or normalizes_by_batch(seen)
 
 
 def _evidence(seen: Observation, when: Message, severity: Severity | None) -> Evidence:
@@ -93,8 +98,6 @@ def _evidence(seen: Observation, when: Message, severity: Severity | None) -> Ev
 def _fix(kind: str) -> Message:
     if kind in ("MultiheadAttention", "LSTM", "GRU", "RNN") or kind.startswith("Transformer"):
         return say("{kind}(..., batch_first=True)  # it is given the batch first", kind=kind)
-    if "BatchNorm" in kind:
-        return say("{kind}(..., track_running_stats=True)", kind=kind)
     return say(
         "Look there for `dim=0`, for a `view` or `reshape` that exchanges axes, and for a mean, "
         "softmax or norm without `dim`: samples lie along axis 0."

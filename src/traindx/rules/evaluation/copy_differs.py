@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from traindx.facts import Json
 from traindx.findings import Evidence, Severity
 from traindx.messages import Message, in_turn, listed, say
 from traindx.records import Event, EventKind, Site
+from traindx.rules.evaluation.weights_not_loaded import is_own, loads_of, number, trained_before
 from traindx.rules.rule import rule
 from traindx.run import Run
 
 
 def _no_copy(run: Run) -> str:
-    return "" if _copies(run) else say("no copy of a trained model was evaluated")
+    seen = _copies(run) or run.events(EventKind.LOADED)
+    return "" if seen else say("no copy of a trained model was evaluated")
 
 
 def _copies(run: Run) -> list[Event]:
@@ -24,7 +27,12 @@ def _copies(run: Run) -> list[Event]:
 
 @rule("E006", severity=Severity.WARNING, reads=("loss",), applies=_no_copy)
 def copy_differs(
-    run: Run, *, gap: float = 0.5, error_gap: float = 1.0, share: float = 0.5
+    run: Run,
+    *,
+    gap: float = 0.5,
+    error_gap: float = 1.0,
+    share: float = 0.5,
+    met_gap: float = 0.2,
 ) -> Iterator[Evidence]:
     """A copy that is evaluated in place of the trained model has lost a part of it.
 
@@ -47,16 +55,24 @@ def copy_differs(
     share `share` of the trained parameters are exactly equal and others are not. Of each copy its
     last comparison counts.
 
+    Reported is also a copy with other weights, an average, that leaves what its BatchNorm layers
+    are given in that evaluation more than `met_gap` from mean 0 and deviation 1 (RMS over channels,
+    the worst layer), beyond three times what the number of values lets one expect; only once the
+    run has ended, since a running average lags behind at first. And a state that is loaded into a
+    trained model and lies in the model's own memory: it was kept by reference, and has changed with
+    every step since.
+
     ## How to fix
     Copy `model.buffers()` as well as the parameters, or estimate the statistics of an average with
     `torch.optim.swa_utils.update_bn`. Save and load `model.state_dict()` as a whole, with
-    `strict=True`.
+    `strict=True`. Keep the best weights by `copy.deepcopy(model.state_dict())`.
 
     ## False alarms
     A copy in which some weights were pruned or fused on purpose, and one that shares a body and has
     a head of its own, equal the model in part. An average far behind fast weights has far
     statistics, too; so distances of the weights are taken off. An average near the model may take
-    its statistics, and is not reported.
+    its statistics, and is not reported. An average that is evaluated on data of another kind than
+    it was trained on meets other statistics whatever it does.
 
     ## References
     Izmailov et al., "Averaging weights leads to wider optima" (2018), section 3.2, on statistics of
@@ -76,8 +92,27 @@ def copy_differs(
             yield _of_settings(run, event, model, settings)
         elif moved > gap and not apart and _number(event, "norms"):
             yield _of_an_average(run, event, model, moved, gap)
+        elif moved and (met := _met(run, event.site, met_gap)):
+            yield _of_what_it_meets(run, met, model, moved, met_gap)
         elif equal < total and equal >= share * total:
             yield _of_parameters(run, event, model, equal, total)
+    for event in loads_of(run):
+        if event.site.model in run.models and is_own(event) and trained_before(run, event):
+            yield _of_itself(run, event)
+
+
+def _met(run: Run, copy: Site, threshold: float) -> Event | None:
+    """What a copy's layers met in its last evaluation, if that is not what they expect.
+
+    Judged at the run's end alone: an average lags behind at first, and catches up.
+    """
+    if not run.ended:
+        return None
+    met = next((e for e in reversed(run.events(EventKind.MET)) if e.site == copy), None)
+    if met is None:
+        return None
+    noise = math.sqrt(1.5 / max(_number(met, "values"), 1.0))  # of a mean and of a deviation
+    return met if _number(met, "gap") > threshold + 3 * noise else None
 
 
 def _number(event: Event, name: str) -> float:
@@ -177,6 +212,31 @@ def _of_an_average(run: Run, event: Event, model: str, moved: float, threshold: 
     )
 
 
+def _of_what_it_meets(
+    run: Run, event: Event, model: str, moved: float, threshold: float
+) -> Evidence:
+    gap = _number(event, "gap")
+    return _evidence(
+        run,
+        event,
+        model,
+        say(
+            "{copy}, whose weights differ from those of {model}, is evaluated with running "
+            "statistics that leave what its layers are given {gap:.2f} standard deviations from "
+            "normal (threshold {threshold:g}), first at `{norm}`",
+            copy=event.site.model,
+            model=model,
+            gap=gap,
+            threshold=threshold,
+            norm=str(event.detail.get("norm", "")),
+        ),
+        {"met": gap, "distance": moved, "values": _number(event, "values")},
+        say("Statistics of other weights are not those of an average."),
+        say("torch.optim.swa_utils.update_bn(train_loader, {copy})", copy=_variable(event)),
+        Severity.WARNING,
+    )
+
+
 def _of_parameters(run: Run, event: Event, model: str, equal: float, total: float) -> Evidence:
     names = _names(event, "differing")
     return _evidence(
@@ -199,6 +259,29 @@ def _of_parameters(run: Run, event: Event, model: str, equal: float, total: floa
             "{copy}.load_state_dict({model}.state_dict(), strict=True)",
             copy=_variable(event),
             model=model,
+        ),
+        Severity.WARNING,
+    )
+
+
+def _of_itself(run: Run, event: Event) -> Evidence:
+    model = event.site.model
+    return _evidence(
+        run,
+        event,
+        model,
+        say(
+            "what was loaded into {model} after {step:.0f} steps, {given:.0f} tensors, are its own "
+            "of that moment, so that loading has changed nothing",
+            model=model,
+            step=number(event, "at"),
+            given=number(event, "given"),
+        ),
+        {"given": number(event, "given"), "same": number(event, "same")},
+        say("`state_dict()` returns the living tensors, which every later step has changed."),
+        say(
+            "best = copy.deepcopy({model}.state_dict())",
+            model=model if model.isidentifier() else "model",
         ),
         Severity.WARNING,
     )

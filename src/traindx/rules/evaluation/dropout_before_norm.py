@@ -15,6 +15,7 @@ from traindx.rules.normalization.running import (
     recent,
     running_norms,
 )
+from traindx.rules.order import of_facts
 from traindx.rules.rule import rule
 from traindx.run import Run
 
@@ -57,20 +58,23 @@ def dropout_before_norm(run: Run, *, ratio: float = 2.0) -> Iterator[Evidence]:
                 yield _evidence(model, dropout, norm, *found, ratio)
 
 
-def _pairs(model: ModelFacts) -> Iterator[tuple[ModuleFacts, ModuleFacts]]:
+@of_facts
+def _pairs(model: ModelFacts) -> list[tuple[ModuleFacts, ModuleFacts]]:
     """Each dropout layer that a BatchNorm follows, and that."""
     running = {norm.fqn for norm in running_norms(model)}
+    pairs: list[tuple[ModuleFacts, ModuleFacts]] = []
     before: list[ModuleFacts] = []
     for module in model.in_network_order():
         if module.order is None:
-            return
+            break
         if module.kind.startswith("Dropout"):
             before.append(module)
         elif module.fqn in running:
-            yield from ((dropout, module) for dropout in before)
+            pairs += [(dropout, module) for dropout in before]
             before = []
         elif "eps" in module.options:
             before = []
+    return pairs
 
 
 def _ratio(run: Run, site: Site, dropout: ModuleFacts) -> tuple[int, float] | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from traindx.facts import ModelFacts, ModuleFacts
 from traindx.findings import Evidence, Severity
 from traindx.messages import say
 from traindx.records import Site
+from traindx.rules.order import of_facts
 from traindx.rules.rule import rule
 from traindx.run import Run
 
@@ -39,10 +41,9 @@ def dropout_rate(run: Run, *, p: float = 0.75) -> Iterator[Evidence]:
         flags = run.at("mode.training", Site(model.name))
         if flags is None or not flags.last:
             continue
-        for module in model.modules:
+        for module in _dropping(model):
             rate = module.options.get("p")
-            dropping = "Dropout" in module.kind and module.order is not None
-            if dropping and isinstance(rate, int | float) and p < rate <= 1:
+            if isinstance(rate, int | float) and p < rate <= 1:
                 yield Evidence(
                     site=Site(model.name, module.fqn),
                     step=flags.step,
@@ -58,3 +59,9 @@ def dropout_rate(run: Run, *, p: float = 0.75) -> Iterator[Evidence]:
                     cause=say("`p` is the probability of dropping, not of keeping."),
                     fix=say("nn.Dropout({keep:.3g})  # drops {keep:.0%}", keep=1 - rate),
                 )
+
+
+@of_facts
+def _dropping(model: ModelFacts) -> list[ModuleFacts]:
+    """The dropout layers that were called."""
+    return [m for m in model.modules if "Dropout" in m.kind and m.order is not None]

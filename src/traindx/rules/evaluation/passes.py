@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from traindx.messages import say
 from traindx.records import EventKind
+from traindx.rules.remembered import remembered
 from traindx.run import Run
 
 
@@ -46,12 +47,13 @@ class Passes(NamedTuple):
 
 def passes_of(run: Run, model: str) -> list[Passes]:
     """Those of a model since its training began, in order."""
-    return list(_passes(run, model))
-
-
-def _passes(run: Run, model: str) -> Iterator[Passes]:
     loss = run.loss_of(model)
     began = loss.first_step if loss else 0
+    state = began, run.num_events(EventKind.EVALUATION)
+    return remembered(run, (passes_of, model), state, lambda: list(_passes(run, model, began)))
+
+
+def _passes(run: Run, model: str, began: int) -> Iterator[Passes]:
     for event in run.events(EventKind.EVALUATION):
         if event.site.model == model and event.step > began:
             told = event.detail

@@ -136,6 +136,9 @@ def dead_units(
 
 def _layers(run: Run, model: ModelFacts, threshold: float) -> Iterator[_Layer]:
     """The layers with so many dead units in so many windows, in network order."""
+    newest = run.newest("units.dead_fraction", model=model.name).values
+    if (newest < threshold).all():  # as of nearly all: their past need not be looked at
+        return
     place = network_order(model)
     measured = run.series("units.dead_fraction", model=model.name)
     least = [(series, min(series.tail(_WINDOWS))) for series in measured if len(series) >= _WINDOWS]

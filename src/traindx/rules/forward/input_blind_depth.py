@@ -5,15 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import compress, pairwise
+from typing import TYPE_CHECKING
 
 from traindx.facts import ModelFacts
 from traindx.findings import Evidence, Severity, first_layers
+from traindx.ledger import NEVER
 from traindx.messages import say
 from traindx.records import Point, Site
 from traindx.rules.order import network_order, of_facts
+from traindx.rules.remembered import remembered
 from traindx.rules.rule import rule
 from traindx.run import Run
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Reals = NDArray[np.float64]
 
 _SEEN = 1e-3
 """Share from which on a layer sees the input: where none does, the inputs themselves are alike."""
@@ -126,27 +135,62 @@ def input_blind_depth(run: Run, *, share: float = 1e-6, layers: float = 5) -> It
     """
     for model in run.models.values():
         batch = run.at("batch.size", Site(model.name))
-        step, path = _path(run, model)
-        if path and batch and batch.last * _HITS >= _SAMPLES:
-            fade = _below(path, share) or _cut_by_cut(path, int(layers))
-            # Zeros are no fading: a dead layer, or one that starts at zero.
-            if fade and not _is_zero(run, Site(model.name, fade.blind.fqn), step):
+        if batch and batch.last * _HITS >= _SAMPLES:
+            step, fade = _fade(run, model, share, int(layers))
+            if fade:
                 yield _evidence(model, step, fade)
 
 
-def _path(run: Run, model: ModelFacts) -> tuple[int, list[_Layer]]:
-    """The newest step with shares, and the outputs that have one there as they come."""
-    measured = {s.site.fqn: s for s in run.series("output.batch_share", model=model.name)}
-    step = max((series.step for series in measured.values()), default=-1)
+def _fade(run: Run, model: ModelFacts, share: float, layers: int) -> tuple[int, _Fade | None]:
+    """The fading at the newest step with shares, if there is one, and that step."""
+
+    def find() -> tuple[int, _Fade | None]:
+        step, path = _path(run, model, share, layers)
+        fade = (_below(path, share) or _cut_by_cut(path, layers)) if path else None
+        # Zeros are no fading: a dead layer, or one that starts at zero.
+        is_zero = fade and _is_zero(run, Site(model.name, fade.blind.fqn), step)
+        return step, None if is_zero else fade
+
+    state = model, share, layers, run.additions("output.batch_share")
+    return remembered(run, (_fade, model.name), state, find)
+
+
+def _path(run: Run, model: ModelFacts, threshold: float, layers: int) -> tuple[int, list[_Layer]]:
+    """The newest step with shares, and the outputs that have one there as they come.
+
+    None of these where no share is small or falls often enough for `_below` or `_cut_by_cut`.
+    """
+    sites = _as_outputs_come(model)
+    steps, shares = run.newest("output.batch_share", sites)
+    step = int(steps.max(initial=NEVER))
     weighing = _weighing(model)
     found: list[_Layer] = []
-    for fqn in _as_outputs_come(model):
-        series = measured.get(fqn)
-        if series and series.step == step:
-            known = not math.isnan(series.last)  # NaN where all that was looked at is 0
-            if known or _is_zero(run, series.site, step):
-                found.append(_Layer(fqn, series.last if known else 0.0, fqn in weighing))
+    weighs = _weighs(model)[steps == step]
+    if step == NEVER or _keeps(shares[steps == step], weighs, threshold, layers):
+        return step, []
+    for site, share in compress(zip(sites, shares.tolist(), strict=True), (steps == step).tolist()):
+        known = not math.isnan(share)  # NaN where all that was looked at is 0
+        if known or _is_zero(run, site, step):
+            found.append(_Layer(site.fqn, share if known else 0.0, site.fqn in weighing))
     return step, found
+
+
+def _keeps(shares: Reals, weighs: NDArray[np.bool_], threshold: float, layers: int) -> bool:
+    """Whether the last weight layer sees the input, and few weight layers cut what they get."""
+    import numpy as np
+
+    through = shares[weighs]
+    cuts = (through[1:] <= _CUT * through[:-1]).sum()
+    known = not np.isnan(shares).any()
+    return bool(known and len(through) and through[-1] >= threshold and cuts < layers)
+
+
+@of_facts
+def _weighs(model: ModelFacts) -> NDArray[np.bool_]:
+    """Of each output as they come whether its module owns a weight matrix."""
+    import numpy as np
+
+    return np.array([site.fqn in _weighing(model) for site in _as_outputs_come(model)], np.bool_)
 
 
 def _is_zero(run: Run, site: Site, step: int) -> bool:
@@ -162,7 +206,7 @@ def _weighing(model: ModelFacts) -> set[str]:
 
 
 @of_facts
-def _as_outputs_come(model: ModelFacts) -> list[str]:
+def _as_outputs_come(model: ModelFacts) -> tuple[Site, ...]:
     """The modules that were called, as they return: one that holds others comes after them."""
     called = {module.fqn for module in model.modules if module.order is not None}
     place = {fqn: own for fqn, own in network_order(model).items() if fqn in called}
@@ -171,7 +215,8 @@ def _as_outputs_come(model: ModelFacts) -> list[str]:
         while fqn:
             fqn = fqn.rpartition(".")[0]
             last[fqn] = max(last.get(fqn, own), own)
-    return sorted(place, key=lambda fqn: (last[fqn], -fqn.count(".") - bool(fqn)))
+    come = sorted(place, key=lambda fqn: (last[fqn], -fqn.count(".") - bool(fqn)))
+    return tuple(Site(model.name, fqn) for fqn in come)
 
 
 def _below(path: Sequence[_Layer], threshold: float) -> _Fade | None:

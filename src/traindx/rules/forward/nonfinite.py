@@ -85,10 +85,10 @@ def _first_steps(
 ) -> Iterator[tuple[What, int]]:
     """The first step of each kind, in the order in which a step makes them."""
     broken = _first_broken(losses)
-    params = [it for name in models for it in run.series("param.rms", model=name)]
     # Old measurements are read again only if there is a reason to.
-    if broken is None and origin is None and not _last_bad(run, models, params):
+    if broken is None and origin is None and not any(_last_bad(run, name) for name in models):
         return
+    params = [it for name in models for it in run.series("param.rms", model=name)]
     grads = [it for name in models for it in run.series("grad.nonfinite", model=name)]
     yield from _earliest("parameter", params, _is_nan)
     if broken is not None:
@@ -98,12 +98,11 @@ def _first_steps(
         yield "replay", origin.step
 
 
-def _last_bad(run: Run, models: Sequence[str], params: Sequence[Series]) -> bool:
+def _last_bad(run: Run, model: str) -> bool:
     # An infinite RMS may be the overflow of a sum of squares.
-    if any(math.isnan(it.last) for it in params):
-        return True
-    grads = (run.columns(Point.GRAD, it) for it in run.sites_of(Point.GRAD) if it.model in models)
-    return any(columns.last.nonfinite for columns in grads if columns)
+    params = run.newest("param.rms", model=model).values
+    grads = run.newest("grad.nonfinite", model=model).values
+    return bool(_is_nan(params).any() or _is_not_0(grads).any())
 
 
 def _earliest(

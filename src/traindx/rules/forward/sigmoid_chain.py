@@ -5,20 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from traindx.facts import PathFacts
+from traindx.facts import ModelFacts, PathFacts
 from traindx.findings import Evidence, Severity
 from traindx.messages import say
 from traindx.records import Point, Site
 from traindx.rules.gradients.depth import DepthProfile, no_depth, vanishing
+from traindx.rules.order import of_facts
 from traindx.rules.rule import rule
 from traindx.run import Run
 
 
 def no_path_known(run: Run) -> str:
     """Why the rule does not apply: depth cannot be judged, or no backward path was walked."""
-    params = (param for model in run.models.values() for param in model.params)
-    walked = any(param.path is not None for param in params)
-    return no_depth(run) or ("" if walked else say("the backward graph was not walked"))
+    walked = any(_is_walked(model) for model in run.models.values())
+    return no_depth(run, "" if walked else say("the backward graph was not walked"))
+
+
+@of_facts
+def _is_walked(model: ModelFacts) -> bool:
+    return any(param.path is not None for param in model.params)
 
 
 @rule(

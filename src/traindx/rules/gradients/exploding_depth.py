@@ -19,7 +19,7 @@ from traindx.rules.gradients.depth import (
     profiles_at,
 )
 from traindx.rules.rule import rule
-from traindx.run import Run, Series
+from traindx.run import Run
 
 _BACK = 5
 """Measured steps looked at: a run that explodes is not finite a few steps later."""
@@ -127,21 +127,20 @@ def exploding_depth(
 
 def _explosions(run: Run, model: ModelFacts, ratio: float) -> Iterator[_Explosion]:
     """What explodes at the last measured steps with finite gradients, the earliest first."""
-    first = next(iter(run.series("grad.rms", model=model.name)), None)
-    if first is None:
+    steps = run.newest("grad.rms", model=model.name).steps
+    if not len(steps):
         return
     losses = run.loss_of(model.name)
     finite = losses is None or math.isfinite(losses.last)
-    for step in _judged(run, model, first, finite):
-        for profile in profiles_at(run, model, step):
+    for step in [int(steps[0])] if finite else _before_overflow(run, model):
+        for profile in profiles_at(run, model, step, above=ratio):
             if explodes(profile, ratio):
                 yield _explosion(run, model, profile, overflows=not finite)
 
 
-def _judged(run: Run, model: ModelFacts, first: Series, finite: bool) -> list[int]:
-    """The steps to judge by: the last one, or those before the numbers overflowed."""
-    if finite:
-        return [first.step]
+def _before_overflow(run: Run, model: ModelFacts) -> list[int]:
+    """The steps to judge by of a run whose numbers have overflowed: those before it."""
+    first = run.series("grad.rms", model=model.name)[0]
     # No step after the last finite gradient of any layer comes into question: of a run that has
     # been without numbers for long, they need not be looked at one by one.
     last = first.step_before(_last_finite(run, model) + 1)

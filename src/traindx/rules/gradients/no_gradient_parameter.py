@@ -9,9 +9,10 @@ from itertools import groupby
 
 from traindx.facts import ModelFacts, ParamFacts
 from traindx.findings import Evidence, Severity, first_layers
+from traindx.ledger import NEVER
 from traindx.messages import Message, counted, say
 from traindx.records import Point, Site
-from traindx.rules.order import ancestors, network_order
+from traindx.rules.order import ancestors, network_order, of_facts
 from traindx.rules.rule import rule
 from traindx.run import Run, Series
 
@@ -124,11 +125,25 @@ def no_gradient_parameter(run: Run, *, steps: float = 50) -> Iterator[Evidence]:
     dead units.
     """
     for model in run.models.values():
+        if not _any_without_gradient(run, model):
+            continue
         held = _held(run, model)
         silent = [param for param, series in held if _is_silent(run, series, steps)]
         silent = [param for param in silent if not _is_free(run, model, param, held, silent)]
         if silent:
             yield from _findings(run, model, [param for param, _ in held], silent)
+
+
+def _any_without_gradient(run: Run, model: ModelFacts) -> bool:
+    """Whether the newest gradient of some parameter is missing or 0: of most models none is."""
+    newest = run.newest("grad.max", _sites(model))
+    return bool(((newest.values == 0) | (newest.steps == NEVER)).any())
+
+
+@of_facts
+def _sites(model: ModelFacts) -> tuple[Site, ...]:
+    params = (param for param in model.params if param.trainable and param.optimizers)
+    return tuple(Site(model.name, param.fqn) for param in params)
 
 
 def _held(run: Run, model: ModelFacts) -> list[tuple[ParamFacts, Series]]:

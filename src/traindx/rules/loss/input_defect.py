@@ -13,16 +13,26 @@ from traindx.run import Run
 
 _FEW = 8
 """Samples below which copies say nothing."""
+_MANY = 64
+"""Elements of a sample from which on it should hold something."""
 
 
 @rule("L008", severity=Severity.ERROR, reads=("probe.input_nonfinite",), source="probe")
-def input_defect(run: Run, *, copies: float = 0.5, constant: float = 0.5) -> Iterator[Evidence]:
-    """The batch holds NaN or infinite numbers, the same sample again and again, or constants.
+def input_defect(
+    run: Run,
+    *,
+    copies: float = 0.5,
+    constant: float = 0.5,
+    blank: float = 0.02,
+    filled: float = 0.05,
+) -> Iterator[Evidence]:
+    """The batch holds NaN or infinite numbers, the same sample again and again, or next to nothing.
 
     ## Why it matters
     One NaN in a batch makes the loss NaN, and the next step all weights. A batch of copies, from a
     wrong index, a generator that is used up or an augmentation that overwrites, has the gradient of
-    a single sample; nothing can be learned from inputs that do not vary.
+    a single sample; nothing can be learned from inputs that do not vary, and not much from what is
+    left of them by a division or a cast to whole numbers.
 
     ## How it is measured
     On one batch before training. NaN and infinite elements in any tensor that the model or its loss
@@ -30,19 +40,22 @@ def input_defect(run: Run, *, copies: float = 0.5, constant: float = 0.5) -> Ite
     8 or more and in every tensor, is an error; more than the fraction `copies` of them equal to
     an earlier one is a warning if the values are not all whole numbers. More than the fraction
     `constant` of the features (elements of a sample) the same in all samples is information, again
-    if they are not whole numbers.
+    if they are not whole numbers. A warning is that of samples of 64 and more whole numbers, given
+    as floats, more than the fraction `blank`, and at least two, are nothing but zeros, and at most
+    the fraction `filled` of all elements is anything else.
 
     ## How to fix
     Look at the batch: `x.isnan().nonzero()`, `torch.unique(x, dim=0)`. Fill or drop missing
     values before training, from statistics of the training split. Check the `__getitem__` of the
-    dataset and the sampler.
+    dataset and the sampler. Divide after the cast to floats, by `/` and not `//`.
 
     ## False alarms
     Tokens, states of a small world and other whole numbers repeat by nature, also if they are
     scaled to evenly spaced values; only a batch of nothing but copies is reported of them. Images
     with an empty border have constant features, fewer than half. Sampling with replacement gives
-    some copies, 37 % at most of a batch as large as the data. A model that generates from noise it
-    draws itself is given what does not matter.
+    some copies, 37 % at most of a batch as large as the data. One-hot vectors are never blank, and
+    bags of words seldom; a piano roll may be, where nothing is played. A model that generates from
+    noise it draws itself is given what does not matter.
 
     ## References
     Breck et al., "Data validation for machine learning" (MLSys 2019). CS231n, "Neural Networks Part
@@ -52,6 +65,8 @@ def input_defect(run: Run, *, copies: float = 0.5, constant: float = 0.5) -> Ite
         nonfinite = run.at("probe.input_nonfinite", seen.site)
         if nonfinite is not None and nonfinite.last:
             yield _nonfinite(seen, int(nonfinite.last))
+        elif _is_nearly_empty(seen, blank, filled):
+            yield _nearly_empty(seen)
         elif found := _repeated(seen, copies, constant):
             yield found
 
@@ -66,6 +81,30 @@ def _nonfinite(seen: Observation, count: int) -> Evidence:
         say("Missing values, or a division by zero, reach the batch."),
         say("assert x.isfinite().all()  # and fill or drop what is missing before training"),
         Severity.ERROR,
+    )
+
+
+def _is_nearly_empty(seen: Observation, blank: float, filled: float) -> bool:
+    """Whether many samples are blank, but not all, and the others nearly so."""
+    samples, empty = seen.number("samples"), seen.number("blank")
+    given = bool(seen.detail.get("whole")) and bool(seen.detail.get("real"))
+    many = max(1, blank * samples) < empty < samples
+    return given and many and seen.number("filled") <= filled and seen.number("features") >= _MANY
+
+
+def _nearly_empty(seen: Observation) -> Evidence:
+    return _evidence(
+        seen,
+        say(
+            "{blank} of the {samples} samples of the batch are nothing but zeros, and in all of "
+            "them only {filled:.2g} of the elements are anything else, all whole numbers",
+            blank=int(seen.number("blank")),
+            samples=int(seen.number("samples")),
+            filled=seen.number("filled"),
+        ),
+        say("The data were divided, or cast, as whole numbers, and what lies between was lost."),
+        say("x = x.astype(numpy.float32) / 255  # not //, and the cast comes first"),
+        Severity.WARNING,
     )
 
 

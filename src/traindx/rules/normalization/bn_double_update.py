@@ -17,6 +17,7 @@ from traindx.rules.normalization.running import (
     no_running_norm,
     recent,
     running_norms,
+    running_sites,
 )
 from traindx.rules.rule import rule
 from traindx.run import Run
@@ -71,13 +72,22 @@ def bn_double_update(
     evaluated = not never_evaluated(run)
     for model in run.models.values():
         norms = running_norms(model)
-        again = [norm for norm in norms if _counts_twice(run, model, norm, int(steps))]
-        apart = {norm.fqn: far for norm in norms if (far := _apart(run, model, norm))[0] > gap}
+        twice = _any_twice(run, model)
+        again = [n for n in norms if _counts_twice(run, model, n, int(steps))] if twice else []
+        several = norms if len(run.newest("norm.pass_gap", model=model.name).steps) else []
+        apart = {norm.fqn: far for norm in several if (far := _apart(run, model, norm))[0] > gap}
         if again:
             yield _recomputed(run, model, again)
         elif apart and evaluated:
             severity = max(far for far, _ in apart.values()) > error_gap
             yield _unlike(run, model, apart, Severity.ERROR if severity else Severity.WARNING, gap)
+
+
+def _any_twice(run: Run, model: ModelFacts) -> bool:
+    """Whether a layer has updated its statistics twice for each call in the last step."""
+    sites = running_sites(model)
+    updates, calls = run.newest("norm.updates", sites), run.newest("norm.calls", sites)
+    return bool((updates.values == 2 * calls.values).any())
 
 
 def _counts_twice(run: Run, model: ModelFacts, norm: ModuleFacts, steps: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from traindx.facts import ModelFacts
 from traindx.findings import Evidence, Severity, first_layers
@@ -17,7 +18,9 @@ from traindx.rules.normalization.running import (
     running_norms,
     settled,
     used_at,
+    used_state,
 )
+from traindx.rules.remembered import remembered
 from traindx.rules.rule import rule
 from traindx.run import Run
 
@@ -75,7 +78,12 @@ def bn_eval_gap(
     'Batch' in BatchNorm" (2021).
     """
     for model in run.models.values():
-        gaps = _gaps(run, model, int(window), gap)
+        gaps = remembered(
+            run,
+            (bn_eval_gap, model.name),
+            (used_state(run, model), window, gap),
+            partial(_gaps, run, model, int(window), gap),
+        )
         far = {fqn: found for fqn, (found, _) in gaps.items() if found.excess > gap}
         if far:
             step = next(gaps[fqn][1] for fqn in far)

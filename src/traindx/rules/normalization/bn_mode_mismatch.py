@@ -10,7 +10,8 @@ from traindx.facts import ModelFacts, ModuleFacts
 from traindx.findings import Evidence, Severity, first_layers
 from traindx.messages import Message, say
 from traindx.records import Site
-from traindx.rules.normalization.running import no_running_norm, running_norms
+from traindx.rules.normalization.running import no_running_norm, running_norms, running_sites
+from traindx.rules.order import of_facts
 from traindx.rules.rule import rule
 from traindx.run import Run, Series
 
@@ -208,12 +209,25 @@ def bn_mode_mismatch(run: Run, *, steps: float = 20) -> Iterator[Evidence]:
     `torch.nn.Module.train` and `torch.nn.BatchNorm2d`, on `momentum`.
     """
     for model in run.models.values():
+        if not _any_suspect(run, model):
+            continue
         layers = list(_layers(run, model))
         long_enough = [layer for layer in layers if layer.steps >= steps]
         for case in _CASES:
             affected = [layer for layer in long_enough if case.holds(layer)]
             if affected:
                 yield _evidence(model, case, affected, len(layers), steps)
+
+
+def _any_suspect(run: Run, model: ModelFacts) -> bool:
+    """Whether a layer trains in eval mode, or with a momentum of 0: of most models none does."""
+    flags = run.newest("norm.training", running_sites(model)).values
+    return _any_still(model) or bool((flags == 0).any())
+
+
+@of_facts
+def _any_still(model: ModelFacts) -> bool:
+    return any(norm.options.get("momentum") == 0 for norm in running_norms(model))
 
 
 def _layers(run: Run, model: ModelFacts) -> Iterator[_Layer]:

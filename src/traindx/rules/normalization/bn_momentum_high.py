@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from traindx.facts import ModelFacts, ModuleFacts
 from traindx.findings import Evidence, Severity, first_layers
 from traindx.messages import say
 from traindx.records import Site
@@ -14,6 +15,7 @@ from traindx.rules.normalization.running import (
     running_norms,
     samples_of,
 )
+from traindx.rules.order import of_facts
 from traindx.rules.rule import rule
 from traindx.run import Run
 
@@ -56,13 +58,15 @@ def bn_momentum_high(run: Run, *, momentum: float = 0.5, noise: float = 0.15) ->
     for model in run.models.values():
         noisy: dict[str, float] = {}
         weight = 0.0
-        for norm in running_norms(model):
-            site, own = Site(model.name, norm.fqn), norm.options.get("momentum")
+        for norm, own in _momenta(model):
+            site = Site(model.name, norm.fqn)
+            if not momentum < own <= 1:
+                continue
             updates = run.at("norm.updates", site)
             if updates is None or updates.last < 1 or not normalizes_by_batch(run, site):
                 continue
             samples = samples_of(run, site, norm, updates.step + 1, _WINDOW)
-            if isinstance(own, float) and momentum < own <= 1 and samples:
+            if samples:
                 off = math.sqrt(1.5 / samples * own / (2 - own))
                 if off > noise:
                     noisy[norm.fqn], weight = off, own
@@ -86,3 +90,10 @@ def bn_momentum_high(run: Run, *, momentum: float = 0.5, noise: float = 0.15) ->
                 excluded=(say("large batches"),),
                 layers=first_layers(noisy),
             )
+
+
+@of_facts
+def _momenta(model: ModelFacts) -> list[tuple[ModuleFacts, float]]:
+    """The layers that keep running statistics, with the momentum of each."""
+    momenta = ((norm, norm.options.get("momentum")) for norm in running_norms(model))
+    return [(norm, own) for norm, own in momenta if isinstance(own, float)]

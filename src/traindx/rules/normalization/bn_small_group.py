@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import TYPE_CHECKING
 
 from traindx.facts import ModelFacts, ModuleFacts
 from traindx.findings import Evidence, Severity, first_layers
@@ -17,10 +18,16 @@ from traindx.rules.normalization.running import (
     normalizes_by_batch,
     recent,
     running_norms,
+    running_sites,
     settled,
 )
+from traindx.rules.order import of_facts
 from traindx.rules.rule import rule
 from traindx.run import Run
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +117,8 @@ def bn_small_group(
     2017). Wu & Johnson, "Rethinking 'Batch' in BatchNorm" (2021).
     """
     for model in run.models.values():
+        if _all_large(run, model, int(window), size):
+            continue
         groups = [_group(run, model, norm, int(window), size) for norm in running_norms(model)]
         small = [it for it in groups if it and it.size < size and _agrees(it, agreement)]
         if small:
@@ -119,6 +128,34 @@ def bn_small_group(
 
 def _agrees(group: _Group, agreement: float) -> bool:
     return group.noise >= agreement * group.expected
+
+
+def _all_large(run: Run, model: ModelFacts, window: int, size: float) -> bool:
+    """Whether every layer surely counts `size` values and more: in most models all do."""
+    import numpy as np
+
+    sites = running_sites(model)
+    batches = run.recent("batch.size", (Site(model.name),), window)
+    counts, passes = (run.recent(name, sites, window) for name in ("output.count", "norm.updates"))
+    if batches is None or counts is None or passes is None:
+        return False
+    noise, outputs = run.newest("norm.variance_noise", sites), run.newest("output.count", sites)
+    if (noise.steps != outputs.steps).any():
+        return False
+    features = _features(model)
+    per_pass = counts.min(axis=0) / features / passes.max(axis=0)
+    per_pass[np.isnan(features)] = np.inf  # what cannot be counted is as large as the batch
+    # What is close to the limit is counted one by one.
+    return bool(batches.min() >= size and (per_pass > 1.001 * size).all())
+
+
+@of_facts
+def _features(model: ModelFacts) -> NDArray[np.float64]:
+    """Of each layer that keeps running statistics its channels; NaN where they are not known."""
+    import numpy as np
+
+    features = [norm.options.get("num_features") for norm in running_norms(model)]
+    return np.array([float(n) if isinstance(n, int) and n else math.nan for n in features])
 
 
 def _group(

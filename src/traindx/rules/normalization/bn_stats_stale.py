@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from traindx.facts import ModelFacts, ModuleFacts
 from traindx.findings import Evidence, Severity, first_layers
@@ -17,8 +18,11 @@ from traindx.rules.normalization.running import (
     never_evaluated,
     normalizes_by_batch,
     running_norms,
+    running_sites,
     used_at,
+    used_state,
 )
+from traindx.rules.remembered import remembered
 from traindx.rules.rule import rule
 from traindx.run import Run, Series
 
@@ -84,10 +88,20 @@ def bn_stats_stale(
     """
     for model in run.models.values():
         norms = running_norms(model)
-        looked_at = [_look_at(run, model, norm, initial_weight, gap) for norm in norms]
-        stale = [it for it in looked_at if it and it.gap.excess > gap]
+        updates = run.newest("norm.updates", running_sites(model)).values.tobytes()
+        stale = remembered(
+            run,
+            (bn_stats_stale, model.name),
+            (used_state(run, model), updates, initial_weight, gap),
+            partial(_stale, run, model, initial_weight, gap),
+        )
         if stale:
             yield _evidence(model, stale, len(norms), initial_weight, gap)
+
+
+def _stale(run: Run, model: ModelFacts, initial_weight: float, gap: float) -> list[_Stale]:
+    looked_at = (_look_at(run, model, n, initial_weight, gap) for n in running_norms(model))
+    return [it for it in looked_at if it and it.gap.excess > gap]
 
 
 def _look_at(

@@ -9,7 +9,7 @@ from traindx.findings import Evidence, Severity, first_layers
 from traindx.messages import say
 from traindx.records import Site
 from traindx.rules.normalization.running import no_running_norm, running_norms
-from traindx.rules.order import network_order
+from traindx.rules.order import network_order, of_facts
 from traindx.rules.rule import rule
 from traindx.run import Run
 
@@ -78,6 +78,7 @@ for m in {model}.modules():
             )
 
 
+@of_facts
 def _frozen_prefix(model: ModelFacts) -> list[ModuleFacts]:
     """The normalizations with frozen weights of their own, and only frozen layers before them."""
     place = network_order(model)

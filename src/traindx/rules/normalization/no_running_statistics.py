@@ -4,15 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from traindx.facts import ModelFacts
 from traindx.findings import Evidence, Severity, first_layers
-from traindx.messages import say
+from traindx.messages import Message, say
 from traindx.records import Site
 from traindx.rules.evaluation.passes import no_evaluation, passes_of
+from traindx.rules.order import of_facts
+from traindx.rules.probed import STEP, Observation, observations
 from traindx.rules.rule import rule
 from traindx.run import Run
 
+_KINDS = ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm")
 
-@rule("N020", severity=Severity.WARNING, reads=("mode.training",), applies=no_evaluation)
+
+def normalizes_by_batch(seen: Observation) -> bool:
+    """Whether a probe saw samples mixed in evaluation by torch's BatchNorm, for want of others."""
+    return seen.text("mode") == "evaluation" and seen.text("kind") in _KINDS
+
+
+def _no_pass(run: Run) -> str:
+    return "" if run.series("probe.batch_mixing") else no_evaluation(run)
+
+
+@rule(
+    "N020",
+    severity=Severity.WARNING,
+    reads=("mode.training", "probe.batch_mixing"),
+    applies=_no_pass,
+)
 def no_running_statistics(run: Run) -> Iterator[Evidence]:
     """BatchNorm keeps no running statistics, so that evaluation normalizes by the batch, too.
 
@@ -23,7 +42,9 @@ def no_running_statistics(run: Run) -> Iterator[Evidence]:
 
     ## How it is measured
     From the settings of BatchNorm layers, in a model that was called in eval mode without gradient
-    after its training began. One finding per model, at its first such layer.
+    after its training began. One finding per model, at its first such layer. By preflight, of the
+    BatchNorm in which a sample's result in evaluation begins to depend on the others of its batch:
+    one that had statistics of its own would use them (`batch-mixing`).
 
     ## How to fix
     Leave `track_running_stats` on, or use a normalization that looks at one sample at a time:
@@ -39,13 +60,7 @@ def no_running_statistics(run: Run) -> Iterator[Evidence]:
     """
     for model in run.models.values():
         evaluated = [it for it in passes_of(run, model.name) if not it.training]
-        bare = [
-            module.fqn
-            for module in model.in_network_order()
-            if module.kind.startswith("BatchNorm")
-            and module.options.get("track_running_stats") is False
-            and module.order is not None
-        ]
+        bare = _bare(model)
         if evaluated and bare:
             yield Evidence(
                 site=Site(model.name, bare[0]),
@@ -58,7 +73,48 @@ def no_running_statistics(run: Run) -> Iterator[Evidence]:
                     forwards=sum(it.forwards for it in evaluated),
                 ),
                 numbers={"layers": len(bare)},
-                cause=say("`track_running_stats=False` leaves eval mode nothing to use."),
-                fix=say("nn.BatchNorm1d(features)  # track_running_stats is True by default"),
+                cause=_cause(),
+                fix=_fix("BatchNorm1d"),
                 layers=first_layers(bare),
             )
+    for seen in observations(run, "batch-composition"):
+        if normalizes_by_batch(seen):
+            yield _mixing(seen)
+
+
+@of_facts
+def _bare(model: ModelFacts) -> list[str]:
+    """The BatchNorm layers that were called and keep no running statistics."""
+    return [
+        module.fqn
+        for module in model.in_network_order()
+        if module.kind.startswith("BatchNorm")
+        and module.options.get("track_running_stats") is False
+        and module.order is not None
+    ]
+
+
+def _mixing(seen: Observation) -> Evidence:
+    return Evidence(
+        site=seen.site,
+        step=STEP,
+        message=say(
+            "`{layer}` of {model} keeps no running statistics: in evaluation the output for a "
+            "sample moves by {mixing:.2g} of its RMS when only the other samples of the batch are "
+            "changed",
+            layer=seen.site.fqn,
+            model=seen.site.model,
+            mixing=seen.number("mixing"),
+        ),
+        numbers={"mixing": seen.number("mixing")},
+        cause=_cause(),
+        fix=_fix(seen.text("kind")),
+    )
+
+
+def _cause() -> Message:
+    return say("`track_running_stats=False` leaves eval mode nothing to use.")
+
+
+def _fix(kind: str) -> Message:
+    return say("nn.{kind}(features)  # track_running_stats is True by default", kind=kind)

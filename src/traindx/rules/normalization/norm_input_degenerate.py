@@ -8,11 +8,14 @@ from traindx.findings import Evidence, Severity, first_layers
 from traindx.messages import say
 from traindx.records import Site
 from traindx.rules.normalization.scale import normalizations
+from traindx.rules.probed import observations
 from traindx.rules.rule import rule
-from traindx.run import Run
+from traindx.run import Run, Series
+
+_OF_BATCHES = ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm")
 
 
-@rule("N012", severity=Severity.ERROR, reads=("norm.group",))
+@rule("N012", severity=Severity.ERROR, reads=("norm.group", "probe.norm_group"))
 def norm_input_degenerate(run: Run) -> Iterator[Evidence]:
     """A normalization takes mean and variance of single numbers, and so erases its input.
 
@@ -23,8 +26,9 @@ def norm_input_degenerate(run: Run) -> Iterator[Evidence]:
     each channel of vectors in a batch of two or more, LayerNorm of one feature.
 
     ## How it is measured
-    By shapes: the numbers that share a mean and a variance in the training forward are counted.
-    There must be more than one. RMSNorm, which would leave the sign, is judged alike.
+    By shapes: the numbers that share a mean and a variance in the training forward are counted,
+    before training by preflight. There must be more than one. RMSNorm, which would leave the sign,
+    is judged alike.
 
     ## How to fix
     Use fewer groups, so that each holds several channels; normalize a single feature over the
@@ -38,11 +42,15 @@ def norm_input_degenerate(run: Run) -> Iterator[Evidence]:
     Wu & He, "Group normalization" (ECCV 2018), section 3. Ba, Kiros & Hinton, "Layer
     normalization" (2016).
     """
+    unused = set[Site]()
+    for seen in observations(run, "normalization-layout"):
+        if seen.text("kind") in _OF_BATCHES and not seen.detail.get("training"):
+            unused.add(seen.site)  # it uses statistics of its own
     for model in run.models.values():
         sizes = {
             norm.fqn: size
             for norm in normalizations(model)
-            if (size := run.at("norm.group", Site(model.name, norm.fqn))) is not None
+            if (size := _group(run, Site(model.name, norm.fqn))) and size.site not in unused
         }
         single = [fqn for fqn, size in sizes.items() if size.last == 1]
         if single:
@@ -61,3 +69,8 @@ def norm_input_degenerate(run: Run) -> Iterator[Evidence]:
                 fix=say("Choose fewer groups, other axes, or a larger batch."),
                 layers=first_layers(single),
             )
+
+
+def _group(run: Run, site: Site) -> Series | None:
+    """How many numbers a layer takes a mean of: in training, or before it."""
+    return run.at("norm.group", site) or run.at("probe.norm_group", site)

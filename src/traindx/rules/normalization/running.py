@@ -27,6 +27,12 @@ def running_norms(model: ModelFacts) -> list[ModuleFacts]:
     return sorted(norms, key=lambda norm: place[norm.fqn])
 
 
+@of_facts
+def running_sites(model: ModelFacts) -> tuple[Site, ...]:
+    """Where they are."""
+    return tuple(Site(model.name, norm.fqn) for norm in running_norms(model))
+
+
 def no_running_norm(run: Run) -> str:
     """Why rules on running statistics do not apply: there are none."""
     if any(running_norms(model) for model in run.models.values()):
@@ -57,6 +63,17 @@ def used_at(run: Run, series: Series) -> int | None:
         if of_model and event.step > series.first_step and not event.detail.get("training"):
             return max(event.step, series.step + 1) if run.ended else event.step
     return None
+
+
+def used_state(run: Run, model: ModelFacts) -> object:
+    """What all follows from that was measured before a model's statistics were last used."""
+    uses = run.events(EventKind.EVALUATION)
+    measured = run.events(EventKind.MEASURED)
+    last_use = uses[-1].step if uses else -1
+    # What is measured at a later step is no longer before it.
+    before = min(measured[-1].step, last_use) if measured else -1
+    flags = run.newest("norm.training", running_sites(model)).values.tobytes()
+    return model, run.num_events(EventKind.EVALUATION), before, run.ended, flags
 
 
 def normalizes_by_batch(run: Run, site: Site) -> bool:

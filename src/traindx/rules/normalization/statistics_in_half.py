@@ -9,6 +9,7 @@ from traindx.findings import Evidence, Severity, first_layers
 from traindx.messages import say
 from traindx.records import Site
 from traindx.rules.normalization.running import no_running_norm, running_norms
+from traindx.rules.order import of_facts
 from traindx.rules.rule import rule
 from traindx.run import Run
 
@@ -46,8 +47,11 @@ def statistics_in_half(
     rounded away. PyTorch documentation, `torch.amp`, on operations kept in float32.
     """
     for model in run.models.values():
-        lost = {norm.fqn: _stall(norm) for norm in running_norms(model) if _moves(run, model, norm)}
-        bad = {fqn: fraction for fqn, fraction in lost.items() if fraction > stall}
+        bad = {
+            norm.fqn: lost
+            for norm, lost in _stalling(model)
+            if lost > stall and _moves(run, model, norm)
+        }
         if bad:
             first = next(norm for norm in running_norms(model) if norm.fqn in bad)
             grave = bad[first.fqn] > error_stall
@@ -77,6 +81,12 @@ for m in {model}.modules():
                 severity=Severity.ERROR if grave else Severity.WARNING,
                 layers=first_layers(bad),
             )
+
+
+@of_facts
+def _stalling(model: ModelFacts) -> list[tuple[ModuleFacts, float]]:
+    """The layers whose statistics stall, and how far from their goal."""
+    return [(norm, lost) for norm in running_norms(model) if (lost := _stall(norm)) > 0]
 
 
 def _stall(norm: ModuleFacts) -> float:

@@ -12,6 +12,7 @@ from traindx.findings import Evidence, Severity
 from traindx.messages import Message, say
 from traindx.records import Point, Site
 from traindx.rules.gradients.depth import explodes, profiles_at
+from traindx.rules.remembered import remembered
 from traindx.rules.rule import rule
 from traindx.run import Run, Series
 
@@ -73,7 +74,7 @@ class _Start:
     severity=Severity.WARNING,
     reads=("update.ratio",),
     silent_in=("warmup",),
-    explained_by=("G006", "O016"),
+    explained_by=("G006", "L011", "O016"),
     remedies=("lower-lr",),
 )
 def lr_too_high(
@@ -149,14 +150,13 @@ def _start(run: Run, model: ModelFacts, window: int, least: float) -> _Start | N
     finite = losses is None or math.isfinite(losses.last)
     if run.step < FIRST - 1 and finite and not run.ended:
         return None
-    moved = {param: ratio for param in model.params if (ratio := _largest(run, model, param))}
+    moved, step = _moved(run, model)
+    ratio = median(moved.values()) if moved else 0.0
+    if ratio <= least:
+        return None
     optimizer = _optimizer(run, list(moved))
     rate = run.at("lr", Site("", optimizer.name)) if optimizer else None
     if optimizer is None or rate is None or not rate.first > 0 or _searches_line(optimizer):
-        return None
-    step = max(s.step_before(FIRST) or 0 for s in run.series("update.ratio", model=model.name))
-    ratio = median(moved.values())
-    if ratio <= least:
         return None
     if not _normalizes(optimizer) and any(explodes(p) for p in profiles_at(run, model, 0)):
         return None
@@ -175,6 +175,21 @@ def _start(run: Run, model: ModelFacts, window: int, least: float) -> _Start | N
         finite,
         run.ended or run.step >= window,
     )
+
+
+def _moved(run: Run, model: ModelFacts) -> tuple[dict[ParamFacts, float], int]:
+    """The largest ratios of the first steps, and the last of those steps that was measured."""
+
+    def find() -> tuple[dict[ParamFacts, float], int]:
+        moved = {param: ratio for param in model.params if (ratio := _largest(run, model, param))}
+        measured = run.series("update.ratio", model=model.name)
+        return moved, max((series.step_before(FIRST) or 0 for series in measured), default=0)
+
+    ratios, sizes = run.newest("update.ratio").steps, run.newest("param.rms").steps
+    over = len(ratios) > 0 and int(ratios.max()) >= FIRST
+    still = 0 if over else run.additions("update.ratio") + run.additions("param.rms")
+    state = model, len(ratios), len(sizes), still
+    return remembered(run, (_moved, model.name), state, find)
 
 
 def _largest(run: Run, model: ModelFacts, param: ParamFacts) -> float | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from traindx.findings import Evidence, Severity
 from traindx.messages import say
+from traindx.records import Site
 from traindx.rules.rule import rule
 from traindx.run import Run, Series
 
@@ -24,7 +25,8 @@ def optimizer_recreated(run: Run, *, times: float = 10) -> Iterator[Evidence]:
     Exactly, by identity: optimizers of one kind that were made for the very same parameters of the
     same living module, one after the other. It counts if at least `times` of them were replaced
     that had been there for a step, and on average earlier than after 1/(1 - m) steps, the time over
-    which momentum (or the shortest average) m remembers.
+    which momentum (or the shortest average) m remembers. The finding stands at the part of the
+    model that has these parameters.
 
     ## How to fix
     Make the optimizer once, before the loop. To change its learning rate, set
@@ -44,11 +46,23 @@ def optimizer_recreated(run: Run, *, times: float = 10) -> Iterator[Evidence]:
         life = run.at("optimizer.life", series.site)
         memory = run.at("optimizer.memory", series.site)
         if life and memory and series.last >= times and life.last < memory.last:
-            yield _evidence(series, life.last, memory.last)
+            yield _evidence(series, _kind(run, series.site), life.last, memory.last)
 
 
-def _evidence(series: Series, life: float, memory: float) -> Evidence:
-    kind = series.site.fqn
+def _kind(run: Run, place: Site) -> str:
+    """The class of the optimizers of a part of a model, as far as it is known."""
+    model = run.models.get(place.model)
+    inside = f"{place.fqn}." if place.fqn else ""
+    names = (
+        name
+        for param in (model.params if model else ())
+        if param.fqn.startswith(inside)
+        for name in param.optimizers[::-1]
+    )
+    return next((run.optimizers[n].kind for n in names if n in run.optimizers), "Optimizer")
+
+
+def _evidence(series: Series, kind: str, life: float, memory: float) -> Evidence:
     return Evidence(
         site=series.site,
         step=series.step,

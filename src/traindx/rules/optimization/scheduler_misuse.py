@@ -1,4 +1,4 @@
-"""O005: a learning rate that is gone long before the training is over."""
+"""O005: a schedule that ends too soon, starts too high, or is told progress as decline."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from traindx.findings import Evidence, Severity
 from traindx.messages import say
+from traindx.rules.optimization.no_warmup import no_warmup
+from traindx.rules.optimization.told_backwards import told_backwards
 from traindx.rules.rule import rule
 from traindx.run import Run, Series
 
@@ -31,37 +33,61 @@ class _Decay:
 
 @rule("O005", severity=Severity.WARNING, reads=("lr",))
 def scheduler_misuse(
-    run: Run, *, share: float = 0.01, times: float = 1.5, least: float = 40, loss: float = 0.02
+    run: Run,
+    *,
+    share: float = 0.01,
+    times: float = 1.5,
+    least: float = 40,
+    loss: float = 0.02,
+    stuck: float = 0.8,
+    patience: float = 80,
+    fallen: float = 0.9,
 ) -> Iterator[Evidence]:
-    """The learning rate is next to nothing for most of the training.
+    """The learning rate is not what the training needs: gone too soon, or full too soon.
 
     ## Why it matters
     A schedule in epochs that is stepped at every batch, or one that was given the steps of one
     epoch for those of all, takes the learning rate to nothing within the first epoch. No error is
-    raised, the loss stops falling, and the rest of the training waits.
+    raised, the loss stops falling, and the rest of the training waits. `ReduceLROnPlateau` in its
+    default mode does the same if it is told an accuracy. And a transformer that normalizes after
+    each sum is driven off by Adam's first steps if they are of the full rate.
 
     ## How it is measured
-    By the rate of the optimizer's first group at the measured steps. It has stayed below `share` of
-    its highest value for at least `least` steps, and for at least `times` as many as it took to get
-    there, the fall taken to lie in the middle between two measured steps. Nothing is assumed of the
-    steps to come. Silent where the loss has come down to `loss` of the first one.
+    Gone too soon: by the rate of the optimizer's first group at the measured steps. It has stayed
+    below `share` of its highest value for at least `least` steps, and for at least `times` as many
+    as it took to get there, the fall taken to lie in the middle between two measured steps. Nothing
+    is assumed of the steps to come. Silent where the loss has come down to `loss` of the first one.
+
+    Told backwards: of the numbers that `ReduceLROnPlateau` was given (at least four different
+    ones), the first is the best by its mode, it has cut the rate, and meanwhile the loss has fallen
+    to `fallen` of its first values. In mode `min` the numbers are besides multiples of one over
+    some number up to 10,000, as only a share of right answers is; in mode `max` they are not.
+
+    Full too soon: at least four blocks of one class with attention call a normalization last and
+    not first, the rate of Adam (or a relative) has never risen, its first step has moved the median
+    weight of these blocks by at least a hundredth of its size, and after `patience` steps the mean
+    of the last ten losses is still at `stuck` of that of the steps from 10 to 20.
 
     ## How to fix
     Call `scheduler.step()` where the schedule counts: after each epoch if its numbers are epochs
     (`StepLR`, `ExponentialLR`), after each `optimizer.step()` if they are steps (`OneCycleLR`), and
-    give it the number of all of them.
+    give it the number of all of them. Give `ReduceLROnPlateau` a loss, or `mode="max"`. Let the
+    rate rise over the first hundreds of steps, or normalize the input of each branch.
 
     ## False alarms
     A cosine that ends at zero is below a hundredth of its peak for a sixteenth of its steps, a
     one-cycle or polynomial schedule for a tenth; a warm restart begins anew. A rate that falls
     from its peak to nothing at once, as after a search for the rate or for a second phase, was set.
     An exponential decay that is meant to end at a ten-thousandth of the rate spends half of its
-    steps there, not three fifths.
+    steps there, not three fifths. A validation loss that rises from the first epoch on is no share
+    of anything, unless it was rounded to a few digits. A post-norm network that learns without a
+    warmup is let be.
 
     ## References
     PyTorch documentation, `torch.optim.lr_scheduler`, "How to adjust learning rate". Loshchilov and
     Hutter, "SGDR: stochastic gradient descent with warm restarts" (2017). Smith, "A disciplined
-    approach to neural network hyper-parameters" (2018), on one cycle.
+    approach to neural network hyper-parameters" (2018), on one cycle. Xiong et al., "On layer
+    normalization in the transformer architecture" (2020), on warmup.
     """
     for series in run.series("lr"):
         decay = _decay(series, share)
@@ -69,6 +95,8 @@ def scheduler_misuse(
             continue
         if not _has_learned(run, series.site.fqn, loss):
             yield _evidence(series, decay, share)
+    yield from told_backwards(run, fallen=fallen)
+    yield from no_warmup(run, steps=patience, stuck=stuck)
 
 
 def _decay(series: Series, share: float) -> _Decay | None:

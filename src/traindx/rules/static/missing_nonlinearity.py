@@ -12,7 +12,9 @@ from traindx.run import Run
 
 
 @rule("S001", severity=Severity.WARNING, reads=("probe.curvature",), source="probe")
-def missing_nonlinearity(run: Run, *, rounding: float = 1e-8) -> Iterator[Evidence]:
+def missing_nonlinearity(
+    run: Run, *, rounding: float = 1e-8, unlearned: float = 0.05
+) -> Iterator[Evidence]:
     """The layers of the network are together one affine map, as if there were only one.
 
     ## Why it matters
@@ -22,11 +24,17 @@ def missing_nonlinearity(run: Run, *, rounding: float = 1e-8) -> Iterator[Eviden
 
     ## How it is measured
     Exactly. An affine function f has f(x + d) + f(x - d) = 2 f(x) for every d. For random d as
-    large as the data, the RMS of the difference over that of f(x + d) - f(x - d) is below
-    `rounding` in float64, at the output of the last linear layer or convolution, whatever stands
-    behind it. It is measured in evaluation mode, in which dropout does nothing and BatchNorm is
-    affine, with every trained parameter moved by a tenth, so that a branch that starts times zero
-    counts. At least two layers must stand one behind the other.
+    large as the data, a thousand and a million times as large, the RMS of the difference over that
+    of f(x + d) - f(x - d) is below `rounding` in float64, at what every product with weights
+    returns: linear layers, convolutions, and weights that are no module. All real inputs are moved
+    together, then each alone with the others held, and the embeddings of what is no real number. An
+    input counts only if every such layer works on what was made of it: a network whose layers are a
+    single map of a graph's nodes has no nonlinearity, though it multiplies with the edges. It is
+    measured in evaluation mode, in which dropout does nothing and BatchNorm is affine, with every
+    trained parameter moved by a tenth, so that a branch that starts times zero counts. At least two
+    layers must stand one behind the other. Where more than `unlearned` of the loss of a guess is
+    left after a training on a few samples (`overfit-tiny-subset`), the missing function is missed,
+    and it is an error.
 
     ## How to fix
     Put a nonlinear function between the layers: `nn.ReLU()`, `nn.GELU()`. Check that an activation
@@ -34,8 +42,9 @@ def missing_nonlinearity(run: Run, *, rounding: float = 1e-8) -> Iterator[Eviden
 
     ## False alarms
     A narrow layer between two wider ones restricts the rank, and is a factorization on purpose (a
-    linear autoencoder, a low-rank pair): it is not reported. Deep linear networks that are studied
-    for their own sake are. LayerNorm, a product of two branches, max-pooling and attention are
+    linear autoencoder, a low-rank pair, an embedding smaller than its words and the classes): it is
+    not reported. Deep linear networks that are studied for their own sake are, and layers with a
+    given mask between them. LayerNorm, a product of two branches, max-pooling and attention are
     nonlinear, so that a network with one of them passes even if an activation is missing elsewhere.
 
     ## References
@@ -45,7 +54,9 @@ def missing_nonlinearity(run: Run, *, rounding: float = 1e-8) -> Iterator[Eviden
     for seen in observations(run, "affine-test"):
         curvature = run.at("probe.curvature", seen.site._replace(fqn=""))
         if curvature is not None and curvature.last < rounding and _is_stack(seen):
-            yield _evidence(seen, curvature.last)
+            left = run.at("probe.overfit_fraction", curvature.site)
+            missed = left is not None and left.last > unlearned
+            yield _evidence(seen, curvature.last, Severity.ERROR if missed else None)
 
 
 def _is_stack(seen: Observation) -> bool:
@@ -53,7 +64,7 @@ def _is_stack(seen: Observation) -> bool:
     return seen.number("stacked") >= 1 and not narrow
 
 
-def _evidence(seen: Observation, curvature: float) -> Evidence:
+def _evidence(seen: Observation, curvature: float, severity: Severity | None) -> Evidence:
     found = seen.detail.get("layers")
     layers = [str(fqn) for fqn in found] if isinstance(found, list) else []
     return Evidence(
@@ -71,5 +82,6 @@ def _evidence(seen: Observation, curvature: float) -> Evidence:
         cause=say("No nonlinear function stands between the layers."),
         fix=say("Put `nn.ReLU()` or another nonlinear function between the layers."),
         excluded=(say("a narrow layer on purpose"), say("a single linear layer")),
+        severity=severity,
         layers=first_layers(layers),
     )

@@ -17,18 +17,17 @@ def norm_layout(run: Run, *, smallest: float = 4) -> Iterator[Evidence]:
     """A normalization layer takes its mean over the wrong axes, or over too few numbers.
 
     ## Why it matters
-    One number less its own mean is 0, whatever it was: a normalization over groups of one number
-    erases its input, and what remains is its bias. Of two numbers it leaves which is the larger. A
+    Of two numbers a normalization leaves which is the larger, and of a few mostly chance. A
     LayerNorm behind a convolution that is given the last axis normalizes each channel along space
     instead of the channels of each place, and ties the layer to one image size.
 
     ## How it is measured
     By the shapes of one forward pass. Numbers that share a mean and a deviation are counted: those
     of a channel in the batch for BatchNorm in training, of a group of channels in a sample for
-    GroupNorm, of a channel in a sample for InstanceNorm, of `normalized_shape` for LayerNorm. One
-    is an error (RMSNorm then leaves the sign); fewer than `smallest` are a warning. A LayerNorm or
+    GroupNorm, of a channel in a sample for InstanceNorm, of `normalized_shape` for LayerNorm.
+    Fewer than `smallest` are reported, but single numbers, which N012 tells. So is a LayerNorm or
     RMSNorm that is given the very output of a convolution, and whose axes do not include the
-    channels (axis 1), is a warning.
+    channels (axis 1).
 
     ## How to fix
     Behind a convolution use `nn.GroupNorm(1, channels)`, or move the channels to the end, normalize
@@ -48,7 +47,7 @@ def norm_layout(run: Run, *, smallest: float = 4) -> Iterator[Evidence]:
         group = run.at("probe.norm_group", seen.site)
         if group is None:
             continue
-        if group.last < smallest and (found := _small(seen, int(group.last))):
+        if 1 < group.last < smallest and (found := _small(seen, int(group.last))):
             yield found
         elif seen.detail.get("channels_first") and _misses_channels(seen):
             yield _beside_channels(seen, int(group.last))
@@ -68,23 +67,16 @@ def _small(seen: Observation, size: int) -> Evidence | None:
         "training"
     ):
         return None
-    erased = size == 1 and seen.text("kind") != "RMSNorm"
     message = say(
         "`{module}` ({kind}) normalizes over {size} of its input {shape}",
         module=seen.site.fqn,
         kind=seen.text("kind"),
-        size=say("single numbers") if size == 1 else say("groups of {n} numbers", n=size),
+        size=say("groups of {n} numbers", n=size),
         shape=_shape(seen),
     )
-    cause = (
-        say("A number less its own mean is 0: the input is erased.")
-        if erased
-        else say("The deviation of so few numbers is mostly chance.")
-    )
+    cause = say("The deviation of so few numbers is mostly chance.")
     fix = say("Choose fewer groups, other axes, or a larger batch.")
-    return _evidence(
-        seen, size, message, cause, fix, Severity.ERROR if erased else Severity.WARNING
-    )
+    return _evidence(seen, size, message, cause, fix)
 
 
 def _misses_channels(seen: Observation) -> bool:
@@ -106,12 +98,11 @@ def _beside_channels(seen: Observation, size: int) -> Evidence:
         ),
         say("It takes the last axes, and a convolution has its channels before them."),
         say("norm(x.movedim(1, -1)).movedim(-1, 1)  # or nn.GroupNorm(1, channels)"),
-        Severity.WARNING,
     )
 
 
 def _evidence(
-    seen: Observation, size: int, message: Message, cause: Message, fix: Message, severity: Severity
+    seen: Observation, size: int, message: Message, cause: Message, fix: Message
 ) -> Evidence:
     return Evidence(
         site=seen.site,
@@ -120,5 +111,4 @@ def _evidence(
         numbers={"group": size},
         cause=cause,
         fix=fix,
-        severity=severity,
     )

@@ -156,7 +156,7 @@ class Keras:
             if (self._on == "jax" and call.dtype == "float64")
             else ""
         )
-        forward = f"y = layer(x{training}{mask})"
+        forward = _FORWARD.get(self._on, "y = layer(x{options})").format(options=training + mask)
         scale = "scale" if call.layer == "RMSNormalization" else "gamma"
         read = "keras.ops.convert_to_numpy({}).astype(np.float64)"
         backend = f"os.environ['KERAS_BACKEND'] = '{self._on}'"
@@ -194,15 +194,30 @@ class Keras:
         )
 
 
+_JAX = """import jax
+
+held = [v.value for v in layer.trainable_variables]
+kept = [v.value for v in layer.non_trainable_variables]
+
+
+"""
+_FORWARD = {
+    # Jitted as the question was: what jax fuses rounds otherwise.
+    "jax": f"{_JAX}def call(held, kept, x):\n"
+    "    return layer.stateless_call(held, kept, x{options})\n\n\n"
+    "y, after = jax.jit(call)(held, kept, x)\n"
+    "for variable, value in zip(layer.non_trainable_variables, after):\n"
+    "    variable.assign(value)",
+}
 _BACKWARD = {
     "torch": "x = x.detach().requires_grad_(True)\n{forward}\n"
     "y.backward(keras.ops.cast(dy, y.dtype))\ndx = x.grad",
     "tensorflow": "import tensorflow as tf\n\nwith tf.GradientTape() as tape:\n    tape.watch(x)\n"
     "    {forward}\ndx = tape.gradient(y, x, keras.ops.cast(dy, y.dtype))",
-    "jax": "import jax\n\nheld = [v.value for v in layer.trainable_variables]\n"
-    "kept = [v.value for v in layer.non_trainable_variables]\n"
-    "y, pull = jax.vjp(lambda x: layer.stateless_call(held, kept, x{training})[0], x)\n"
-    "(dx,) = pull(keras.ops.cast(dy, y.dtype))",
+    "jax": f"{_JAX}def slope(held, kept, x, dy):\n"
+    "    y, pull = jax.vjp(lambda x: layer.stateless_call(held, kept, x{training})[0], x)\n"
+    "    return pull(dy.astype(y.dtype))[0]\n\n\n"
+    "dx = jax.jit(slope)(held, kept, x, keras.ops.cast(dy, x.dtype))",
 }
 
 

@@ -1,0 +1,364 @@
+"""The numbers of a run by place: taken a row at a time, and filed place by place when asked for.
+
+A measured step brings thousands of numbers, of which rules look at the newest ones all at once and
+at the past of a few. So a row is kept as it comes, and appended to what each of its places has had
+before once somebody asks for that, or when many rows wait.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+
+from traindx.records import Site
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Integers = NDArray[np.int64]
+    Reals = NDArray[np.float64]
+
+NEVER = -(2**62)
+"""The step at which what was never measured was measured last."""
+RECENT = 16
+"""Rows that can be looked at together."""
+_MOST_WAITING = 128
+_FEW = 8
+_SHARED = 64
+"""Tuples of sites, and layouts, that are remembered at most."""
+_MOST_GROUPS = 1024
+
+
+class Past(Protocol):
+    """What was measured at one place."""
+
+    def append(self, step: int, value: Any, /) -> None:
+        """Take what was measured at a later step."""
+
+
+K = TypeVar("K", bound=str)
+P = TypeVar("P", bound=Past)
+
+
+class Newest(NamedTuple):
+    """What was measured last at some sites, each at a step of its own.
+
+    Attributes:
+        steps: [n]; `NEVER` where nothing was.
+        values: [n], or [n, fields] of statistics; NaN where nothing was.
+    """
+
+    steps: Integers
+    values: Reals
+
+
+class _Latest:
+    """The newest numbers of all sites, and where each is; the first place is that of no site."""
+
+    def __init__(self, width: int | None) -> None:
+        import numpy as np
+
+        self._shape = () if width is None else (width,)
+        self.index: dict[Site, int] = {}
+        self.steps: Integers = np.full(1, NEVER, np.int64)
+        self.values: Reals = np.full((1, *self._shape), np.nan)
+        self._found: dict[object, tuple[object, int, NDArray[np.intp]]] = {}
+
+    def places(self, sites: Sequence[Site]) -> NDArray[np.intp]:
+        """Where the numbers of some sites are; there is room for those that are new."""
+        import numpy as np
+
+        new = [site for site in dict.fromkeys(sites) if site not in self.index]
+        if new:
+            self.index.update((site, len(self.steps) + i) for i, site in enumerate(new))
+            self.steps = np.concatenate([self.steps, np.full(len(new), NEVER, np.int64)])
+            self.values = np.concatenate([self.values, np.full((len(new), *self._shape), np.nan)])
+        return np.array([self.index[site] for site in sites], np.intp)
+
+    def find(self, sites: tuple[Site, ...]) -> NDArray[np.intp]:
+        """Where the numbers of some sites are; of those never measured, the first place."""
+        import numpy as np
+
+        def places() -> NDArray[np.intp]:
+            return np.array([self.index.get(site, 0) for site in sites], np.intp)
+
+        return self._remembered(id(sites), sites, places)
+
+    def find_model(self, model: str) -> NDArray[np.intp]:
+        """Where the numbers of a model's sites are, in the order they were first measured."""
+        import numpy as np
+
+        def places() -> NDArray[np.intp]:
+            of_model = [i for site, i in self.index.items() if site.model == model]
+            return np.array(of_model, np.intp)
+
+        return self._remembered(model, model, places)
+
+    def _remembered(
+        self, key: object, what: object, places: Callable[[], NDArray[np.intp]]
+    ) -> NDArray[np.intp]:
+        """Nothing moves, so a place is looked up again only when sites have come."""
+        found = self._found.get(key)
+        if found is None or found[1] != len(self.index):
+            if len(self._found) >= _SHARED:
+                self._found.clear()
+            found = self._found[key] = what, len(self.index), places()
+        return found[2]
+
+
+class _Group(NamedTuple, Generic[P]):
+    """The places of a row that hold the same quantity.
+
+    Attributes:
+        columns: Where in the row they stand.
+        sites: Of each.
+        places: Where in the newest numbers each is.
+        pasts: What was measured before at each.
+    """
+
+    columns: Any
+    sites: tuple[Site, ...]
+    places: Any
+    pasts: list[P]
+
+
+class Layout(NamedTuple, Generic[K, P]):
+    """What the numbers of a row stand for.
+
+    Attributes:
+        names: What and where, of each number.
+        groups: The same, what by what; none if a place comes twice.
+    """
+
+    names: tuple[tuple[K, Site], ...]
+    groups: tuple[tuple[K, _Group[P]], ...]
+
+
+class Ledger(Generic[K, P]):
+    """The numbers of one kind: scalars, or statistics of tensors.
+
+    Args:
+        make: What holds the past of one place.
+        extend: Adds to many of them what was measured at some steps, a row of values [m] or
+            [m, width] to each.
+        width: How many numbers a place has in a row; None if it is one, and not a row of one.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[K, Site], P],
+        extend: Callable[[Sequence[P], Integers, Reals], None],
+        width: int | None = None,
+    ) -> None:
+        self._make = make
+        self._extend = extend
+        self._width = width
+        self._pasts: dict[K, dict[Site, P]] = {}
+        self._latest: dict[K, _Latest] = {}
+        self._waiting: dict[K, list[tuple[_Group[P], int, Reals]]] = {}
+        self._recent: dict[K, deque[tuple[_Group[P], int, Reals]]] = {}
+        self._additions: dict[K, int] = {}
+        self._layouts: dict[tuple[tuple[K, Site], ...], Layout[K, P]] = {}
+        self._shared: dict[tuple[K, tuple[Site, ...]], _Group[P]] = {}
+        self._by_id: dict[int, Layout[K, P]] = {}
+        self._chosen: dict[tuple[int, int], tuple[object, object, int, NDArray[np.intp]]] = {}
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    def layout(self, names: tuple[tuple[K, Site], ...]) -> Layout[K, P]:
+        """How rows are divided whose numbers stand for this."""
+        known = self._by_id.get(id(names))
+        if known is None:
+            if len(self._by_id) >= _SHARED:
+                self._by_id.clear()
+                self._layouts.clear()
+            alike = self._layouts.get(names) or self._divided(names)
+            self._layouts[names] = alike
+            known = self._by_id[id(names)] = alike._replace(names=names)  # which keeps its id taken
+        return known
+
+    def _divided(self, names: tuple[tuple[K, Site], ...]) -> Layout[K, P]:
+        import numpy as np
+
+        columns: dict[K, list[int]] = {}
+        for i, (key, _) in enumerate(names):
+            columns.setdefault(key, []).append(i)
+        if len(set(names)) < len(names):
+            return Layout(names, ())
+        groups: list[tuple[K, _Group[P]]] = []
+        for key, some in columns.items():
+            group = self._group(key, tuple(names[i][1] for i in some))
+            where = _in_a_row(np.array(some, np.intp))
+            groups.append((key, group._replace(columns=where)))
+        return Layout(names, tuple(groups))
+
+    def _group(self, key: K, sites: tuple[Site, ...]) -> _Group[P]:
+        """The places of some sites, the same for rows that are alike in this quantity only."""
+        found = self._shared.get((key, sites))
+        if found is None:
+            if len(self._shared) >= _MOST_GROUPS:
+                self._shared.clear()
+            pasts = self._pasts.setdefault(key, {})
+            for site in sites:
+                if site not in pasts:
+                    pasts[site] = self._make(key, site)
+            places = _in_a_row(self._latest_of(key).places(sites))
+            held = [pasts[site] for site in sites]
+            found = self._shared[key, sites] = _Group(None, sites, places, held)
+        return found
+
+    def _latest_of(self, key: K) -> _Latest:
+        latest = self._latest.get(key)
+        if latest is None:
+            latest = self._latest[key] = _Latest(self._width)
+        return latest
+
+    def before(self, layout: Layout[K, P]) -> Iterator[tuple[K, Any, Newest]]:
+        """Of each quantity of a row its numbers' columns, and the newest ones so far."""
+        for key, group in layout.groups:
+            latest, places = self._latest[key], group.places
+            yield key, group.columns, Newest(latest.steps[places], latest.values[places])
+
+    def put(self, layout: Layout[K, P], step: int, values: Reals) -> None:
+        """Take a row, of a layout whose places are all different."""
+        for key, group in layout.groups:
+            part = values[group.columns]
+            latest = self._latest[key]
+            latest.steps[group.places] = step
+            latest.values[group.places] = part
+            self._additions[key] = self._additions.get(key, 0) + 1
+            row = group, step, part
+            self._recent.setdefault(key, deque(maxlen=RECENT)).append(row)
+            waiting = self._waiting.setdefault(key, [])
+            waiting.append(row)
+            if len(waiting) >= _MOST_WAITING:
+                self.file(key)
+
+    def open(self, key: K, site: Site) -> P:
+        """What was measured at a place, to add to it; `set_newest` has to follow."""
+        self.file(key)
+        pasts = self._pasts.setdefault(key, {})
+        past = pasts.get(site)
+        if past is None:
+            past = pasts[site] = self._make(key, site)
+        return past
+
+    def set_newest(self, key: K, site: Site, step: int, value: Any) -> None:
+        """Note what was added last at a place that was opened."""
+        latest = self._latest_of(key)
+        place = latest.index.get(site)
+        if place is None:
+            place = int(latest.places((site,))[0])
+        latest.steps[place] = step
+        latest.values[place] = value
+        self._additions[key] = self._additions.get(key, 0) + 1
+        self._recent.pop(key, None)  # no row of all sites any more
+
+    def file_all(self) -> None:
+        """File every row that waits."""
+        for key in tuple(self._waiting):
+            self.file(key)
+
+    def file(self, key: K) -> None:
+        """File the rows of one quantity that wait."""
+        import numpy as np
+
+        waiting = self._waiting.pop(key, None)
+        for _, some in groupby(waiting or (), key=_group_of):
+            rows = list(some)
+            if len(rows) < _FEW:
+                _append(rows)
+            else:
+                steps = np.array([step for _, step, _ in rows], np.int64)
+                values = np.stack([values for _, _, values in rows])
+                turned = np.ascontiguousarray(np.moveaxis(values, 1, 0))
+                self._extend(rows[0][0].pasts, steps, turned)
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def of(self, key: K) -> dict[Site, P]:
+        """What was measured of one quantity, by site, in the order they were first measured."""
+        if key in self._waiting:
+            self.file(key)
+        return self._pasts.get(key, {})
+
+    def additions(self, key: K) -> int:
+        """How often something was added to a quantity."""
+        return self._additions.get(key, 0)
+
+    def newest(
+        self,
+        key: K,
+        sites: tuple[Site, ...] | None = None,
+        model: str | None = None,
+        values: Callable[[Reals], Reals] | None = None,
+    ) -> Newest:
+        """The newest numbers of a quantity: at these sites, at a model's, or at all.
+
+        With `values`, what that makes of those of all places is given in their place.
+        """
+        latest = self._latest_of(key)
+        found = latest.values if values is None else values(latest.values)
+        if sites is not None:
+            places = latest.find(sites)
+        elif model is not None:
+            places = latest.find_model(model)
+        else:
+            return Newest(latest.steps[1:], found[1:])
+        return Newest(latest.steps[places], found[places])
+
+    def recent(self, key: K, sites: tuple[Site, ...], window: int) -> Reals | None:
+        """The last numbers of some sites together: [window, n], or with the fields behind.
+
+        None if the last rows do not hold all of these sites, or there are too few.
+        """
+        import numpy as np
+
+        rows = self._recent.get(key)
+        if rows is None or not sites or not 0 < window <= len(rows):
+            return None
+        last = list(rows)[-window:]
+        group = last[-1][0]
+        if any(row[0].pasts is not group.pasts for row in last):
+            return None
+        chosen = self._columns(group, self._latest[key], sites)
+        return None if chosen is None else np.stack([row[2][chosen] for row in last])
+
+    def _columns(
+        self, group: _Group[P], latest: _Latest, sites: tuple[Site, ...]
+    ) -> NDArray[np.intp] | None:
+        """Where in the numbers of a group those of some sites are; None if it lacks one."""
+        import numpy as np
+
+        names = id(group.pasts), id(sites)
+        known = self._chosen.get(names)
+        if known is None or known[2] != len(latest.steps):
+            if len(self._chosen) >= _SHARED:
+                self._chosen.clear()
+            columns = np.full(len(latest.steps), -1, np.intp)
+            columns[group.places] = np.arange(len(group.sites))
+            found = columns[latest.find(sites)]
+            known = self._chosen[names] = group.pasts, sites, len(latest.steps), found
+        return None if known[3].min() < 0 else known[3]
+
+
+def _group_of(row: tuple[_Group[P], int, Reals]) -> int:
+    return id(row[0].pasts)
+
+
+def _append(rows: list[tuple[_Group[P], int, Reals]]) -> None:
+    """File few rows of one group."""
+    for group, step, values in rows:
+        for past, value in zip(group.pasts, values.tolist(), strict=True):
+            past.append(step, value)
+
+
+def _in_a_row(places: NDArray[np.intp]) -> Any:
+    """A slice where that says the same: it copies nothing."""
+    first, length = int(places[0]), len(places)
+    if int(places[-1]) == first + length - 1 and (places[1:] > places[:-1]).all():
+        return slice(first, first + length)
+    return places
