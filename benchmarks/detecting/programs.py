@@ -20,6 +20,7 @@ LOOKED_AT = frozenset(
         "best_weights_by_reference",
         "critic_without_power_iteration",
         "deviation_loaded_as_variance",
+        "domains_in_turn",
         "eps_of_ten",
         "padding_in_the_loss",
         "padding_in_the_statistics",
@@ -27,6 +28,7 @@ LOOKED_AT = frozenset(
         "replica_zero_saved",
         "statistics_reset_each_epoch",
         "swa_without_update_bn",
+        "train_that_does_not_recurse",
         "weight_and_bias_swapped_in_a_port",
     }
 )

@@ -14,8 +14,11 @@ from traindx.rules.catalog import catalog
 SAME_CAUSE = (
     frozenset({"E003", "E018"}),  # a dropout that does not draw when it should, or does elsewhere
     frozenset({"E014", "E019"}),  # weights that did not arrive: by name, or in a foreign order
+    frozenset({"E009", "E017"}),  # dropout before batch statistics: in training, and by a probe
     frozenset({"G003", "S012"}),  # no gradient: seen in training, and proven by a probe
     frozenset({"L002", "L003"}),  # a second softmax: L002 for class numbers, L003 for the rest
+    frozenset({"N003", "S009"}),  # few numbers in a group: their noise, and their count by shapes
+    frozenset({"N006", "S009"}),  # another axis than the features': by the graph, and by shapes
     frozenset({"O002", "O013"}),  # a rate too low: seen in training, and from the first batch
 )
 """Codes that name one cause from two sources; either is right where one of them is expected."""

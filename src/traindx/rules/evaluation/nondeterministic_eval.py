@@ -11,7 +11,13 @@ from traindx.rules.rule import rule
 from traindx.run import Run
 
 
-@rule("E004", severity=Severity.WARNING, reads=("probe.eval_change",), source="probe")
+@rule(
+    "E004",
+    severity=Severity.WARNING,
+    reads=("probe.eval_change",),
+    source="probe",
+    explained_by=("E001", "E003"),
+)
 def nondeterministic_eval(run: Run) -> Iterator[Evidence]:
     """In evaluation, the model makes different outputs of the same batch.
 
