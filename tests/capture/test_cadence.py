@@ -55,9 +55,7 @@ def test_a_step_not_due_measures_no_tensor_but_notes_its_loss():
     assert len(recording.values("loss")) == 10
 
 
-def run_cadence(
-    cost: float, steps: int, *, every: int | None = None, listening: float | None = None
-) -> tuple[Cadence, list[int]]:
+def run_cadence(cost: float, steps: int, *, every: int | None = None) -> tuple[Cadence, list[int]]:
     """Steps of a second each, measured ones `cost` longer; the steps at which it changed."""
     clock = Clock()
     cadence = Cadence(every, budget=0.03, clock=clock)
@@ -66,7 +64,7 @@ def run_cadence(
         measured = cadence.due(step)
         clock.now += 1.0 + cost * measured
         cadence.step_ended(measured=measured, step=step)
-        if measured and cadence.adapt(step, listening):
+        if measured and cadence.adapt(step):
             changed.append(step)
         cadence.skip_time()
     return cadence, changed
@@ -84,13 +82,6 @@ def test_an_expensive_measurement_thins_the_ladder_to_the_budget_but_not_before_
     assert min(changed) >= 200
     assert cadence.every == 256  # 4 / (256 + 4) is the first below 3 %
     assert 4 / (cadence.every + 4) <= 0.03 < 4 / (cadence.every / 2 + 4)
-
-
-@pytest.mark.parametrize(("listening", "every"), [(0.0, 32), (0.0125, 64), (0.5, 128)])
-def test_what_listening_costs_is_taken_off_the_budget_but_for_a_third(listening: float, every: int):
-    cadence, _ = run_cadence(0.9, 2000, listening=listening)  # 0.9 s in 32 s: 2.7 %
-    assert cadence.every == every
-    assert 0.9 / (every + 0.9) <= max(0.03 - listening, 0.01) < 0.9 / (every / 2 + 0.9)
 
 
 def test_the_fraction_is_the_excess_of_measured_steps_over_their_neighbours():

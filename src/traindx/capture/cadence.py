@@ -108,17 +108,11 @@ class Cadence:
             return {}
         return {"budget_fraction": self.spending.fraction_enforced, "refused_steps": self.refused}
 
-    def adapt(self, step: int, listening: float | None = None) -> str:
-        """Make the ladder sparser where that is due, after a measured step; why, if it changed.
-
-        Args:
-            step: The step that was measured.
-            listening: Seconds that every step takes longer, measured or not, where they are known.
-        """
+    def adapt(self, step: int) -> str:
+        """Make the ladder sparser where that is due, after a measured step; why, if it changed."""
         if self.fixed:
             return ""
         self._stretch += 1
-        self.spending.listens(listening)
         wanted = self.every if step < EXEMPT else self.spending.interval(self.every)
         if wanted > self.every:
             self.every, self._stretch = wanted, 0
@@ -157,11 +151,10 @@ class Spending:
 
     Attributes:
         budget: The same.
-        left: What of it is left for measuring, after what every step takes.
     """
 
     def __init__(self, budget: float) -> None:
-        self.budget = self.left = budget
+        self.budget = budget
         self._costs: deque[float] = deque(maxlen=31)
         self._bare: deque[float] = deque(maxlen=33)
         self._total = self._spent = 0.0
@@ -199,11 +192,6 @@ class Spending:
         self._spent += cost * bare
         self._total += seconds
 
-    def listens(self, seconds: float | None) -> None:
-        """Take what every step takes longer off the budget; a third of that is left in any case."""
-        share = self.share_of_a_step(seconds) or 0.0
-        self.left = max(self.budget - share, self.budget / 3)
-
     @property
     def fraction(self) -> float | None:
         """Fraction of all the time; None with nothing to compare."""
@@ -236,7 +224,7 @@ class Spending:
             return True
         total = max(self._total - self._exempt_total, _LEAST * bare)
         spent = self._spent - self._exempt_spent + bare * max(self._costs)
-        return spent <= _MARGIN * self.left * total
+        return spent <= _MARGIN * self.budget * total
 
     def interval(self, every: int) -> int:
         """The least interval within the budget among `every`, its double, and so on.
@@ -250,6 +238,6 @@ class Spending:
         typical = median(self._costs)
         scatter = median(abs(cost - typical) for cost in self._costs)
         cost = typical - 2 * scatter / math.sqrt(num)
-        while every < _MAX_EVERY and cost > self.left * (every + cost):
+        while every < _MAX_EVERY and cost > self.budget * (every + cost):
             every *= 2
         return every

@@ -160,7 +160,7 @@ class Measuring(Listening):
         if self._measuring:
             self._journal.write(self._measured(step), measured=True)
             self._refer_to_no_tensor()
-            if reason := self._cadence.adapt(step, self._timed.typical):
+            if reason := self._cadence.adapt(step):
                 detail: dict[str, Json] = {"every": self._cadence.every, "reason": reason}
                 self._journal.event(step + 1, EventKind.CADENCE, detail)
             self._cadence.skip_time()  # writing and judging are told apart
