@@ -33,6 +33,13 @@ class Reader(nn.Module):
         return self.out(self.alone(seen) if self.alone is not None else self.rnn(seen)[0])
 
 
+class Forced(Reader):
+    """Is given the answer, of which it reads at each place what stands before."""
+
+    def forward(self, words: Tensor) -> Tensor:
+        return super().forward(F.pad(words[:, :-1], (1, 0)))
+
+
 def each(output: Tensor, target: Tensor) -> Tensor:
     return F.cross_entropy(output.reshape(-1, 9), target.reshape(-1))
 
@@ -57,6 +64,7 @@ def test_positions_that_the_loss_ignores_do_not_count():
         (Reader(), WORDS.clone(), shifting),
         (Reader(bidirectional=True), WORDS.clone(), each),
         (Reader(recurrent=False), WORDS.clone(), each),
+        (Forced(), WORDS.clone(), each),
     ],
 )
 def test_shifted_targets_and_models_that_see_all_or_one_word_are_not(

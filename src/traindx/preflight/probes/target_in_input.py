@@ -72,7 +72,10 @@ def _read(x: Tensor, y: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
 
 
 def _looks_back(case: Case, values: Tensor, counted: Tensor) -> bool:
-    """Whether outputs follow from earlier positions, and not from later ones, along some axis."""
+    """Whether outputs follow from their own and earlier positions, not from later ones, on an axis.
+
+    A decoder that is given the answer, and shifts it within, does not see an element in its place.
+    """
     for time in (1, 0):
         steps = values.shape[time]
         later, before = values.narrow(time, 1, steps - 1), values.narrow(time, 0, steps - 1)
@@ -81,7 +84,10 @@ def _looks_back(case: Case, values: Tensor, counted: Tensor) -> bool:
         sequence = Positions(values, time, counted)
         end = torch.zeros_like(counted)
         end.narrow(time, steps // 2, steps - steps // 2).fill_(True)
-        if _moved(case, sequence, ~end, end) and not _moved(case, sequence, end, ~end):
+        own = torch.zeros_like(counted)
+        own.narrow(time, steps // 2, 1).fill_(True)
+        earlier = _moved(case, sequence, ~end, end) and _moved(case, sequence, own, own)
+        if earlier and not _moved(case, sequence, end, ~end):
             return True
     return False
 

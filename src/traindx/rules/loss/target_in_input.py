@@ -25,8 +25,8 @@ def target_in_input(run: Run) -> Iterator[Evidence]:
     table of real numbers that is the target but for scale and offset (correlation above 1 - 1e-6,
     over 16 samples or more) is a warning. It is an error if the target is the sequence of integers
     that the model is given, unshifted, at 99 % of the positions that count, and the model's outputs
-    in evaluation follow from earlier positions and not from later ones: of such a model the next
-    element is meant.
+    in evaluation follow from their own and earlier positions and not from later ones: of such a
+    model the next element is meant.
 
     ## How to fix
     Leave the feature out, and look for others that are made from the target. Of sequences:
@@ -35,7 +35,8 @@ def target_in_input(run: Run) -> Iterator[Evidence]:
 
     ## False alarms
     Autoencoders and masked language models look at all positions, and are not reported; targets
-    that a loss ignores (below 0) do not count. A shift within the loss is seen as such. An exercise
+    that a loss ignores (below 0) do not count. A shift within the loss or the model (teacher
+    forcing) is seen as such. An exercise
     whose answer is one of the inputs on purpose is reported.
 
     ## References
