@@ -117,7 +117,9 @@ def _given(inputs: Iterable[object]) -> Tensor | None:
 def _rows(tensor: Tensor) -> Tensor:
     """Some samples of some features, (samples, features), in float32."""
     # From all over the batch: a whole data set may be given at once, one class or source at a time.
-    some = tensor.detach()[:: max(1, len(tensor) // _SAMPLES)][:_SAMPLES]
+    # At odd distances, since sources often take turns.
+    some = tensor.detach()[:: (len(tensor) // _SAMPLES - 1) | 1 if len(tensor) > _SAMPLES else 1]
+    some = some[:_SAMPLES]
     flat = some.flatten(1)
     step = -(-flat.shape[1] // _FEATURES)
     while any(math.gcd(step, extent) > 1 for extent in tensor.shape[1:] if extent > 1) and step > 1:
