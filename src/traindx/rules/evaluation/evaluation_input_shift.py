@@ -55,7 +55,8 @@ def evaluation_input_shift(
     them within 15 %), the means of evaluation lie on a line over those of training (correlation of
     at least 0.97) whose slope is the ratio, and the ratio lies beyond `factor` or the means by
     `shift` deviations away. Or four of five features are of mean 0 and deviation 1 in the one and
-    hardly one of five in the other, half of them beyond a factor of 2. Or half of the deviations
+    hardly one of five in the other, half of them beyond a factor of 2, and evaluation's do not lie
+    within training's, as those of one of several sources would. Or half of the deviations
     lie beyond a factor of `beyond`. Other data, noise, masks and crops do none of these. Of each
     model the last comparison counts.
 
@@ -107,7 +108,9 @@ def _is_of_each(event: Event, beyond: float) -> bool:
     ratio = max(_number(event, "ratio"), 1e-12)
     sides = sorted((_number(event, "standard"), _number(event, "standard_evaluated")))
     one_side = sides[0] <= 0.2 and sides[1] >= 0.8 and _number(event, "far") >= 0.5
-    return one_side or max(ratio, 1 / ratio) >= beyond
+    # One of several sources that training mixes is narrower, and may be standard by itself.
+    part = ratio < 1 and _number(event, "shift") < 1 and _number(event, "standard") <= 0.2
+    return (one_side and not part) or max(ratio, 1 / ratio) >= beyond
 
 
 def _as_a_whole(run: Run, event: Event) -> Evidence:
