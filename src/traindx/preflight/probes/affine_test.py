@@ -168,7 +168,9 @@ def _affinity(case: Case, chosen: frozenset[int], length: float = 1.0) -> _Affin
 def _given(case: Case) -> list[Tensor]:
     """The tensors of real numbers among the arguments."""
     named = named_tensors([list(case.args), dict(case.kwargs)])
-    return [t for _, t in named if t.is_floating_point() and t.dim() > 1]
+    return [
+        t for _, t in named if t.is_floating_point() and t.layout is torch.strided and t.dim() > 1
+    ]
 
 
 def _pass(case: Case, chosen: frozenset[int], times: float) -> Weighting:
