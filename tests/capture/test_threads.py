@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import ClassVar
 
 import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.capture.watched import batch, mlp, watched
+from tests.capture.watched import batch, mlp, train, watched
 from traindx.capture.models import TrackedModel
 from traindx.capture.threads import TrainingThread, this_thread
 
@@ -73,3 +74,44 @@ def test_gradients_of_the_only_model_are_not_read_while_another_thread_trains_it
         thread.join()
     assert {series.site.model for series in recording.run.series("grad.l2")} == {"parameters"}
     assert others not in seen
+
+
+class Noting(torch.nn.Parameter):
+    """A parameter that notes the threads in which its gradient is asked for."""
+
+    asked: ClassVar[set[int]] = set()
+
+    @property
+    def grad(self) -> torch.Tensor | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        self.asked.add(threading.get_ident())
+        return torch.Tensor.grad.__get__(self)  # pyright: ignore
+
+    @grad.setter
+    def grad(self, value: torch.Tensor | None) -> None:
+        torch.Tensor.grad.__set__(self, value)  # pyright: ignore
+
+
+def test_gradients_of_an_optimizer_of_another_thread_are_not_read() -> None:
+    """That one may be freeing them in its backward pass, in which it holds no interpreter."""
+    Noting.asked.clear()
+    made, may_end = threading.Event(), threading.Event()
+
+    def hold_an_optimizer() -> None:
+        layer = torch.nn.Linear(12, 4)
+        layer.weight = Noting(layer.weight.detach())
+        layer(torch.ones(2, 12)).sum().backward()
+        optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+        made.set()
+        may_end.wait()
+        optimizer.step()
+
+    with watched(every=1):
+        thread = threading.Thread(target=hold_an_optimizer)
+        net = mlp()
+        train(net, steps=1)
+        thread.start()
+        made.wait()
+        train(net, steps=3)
+        may_end.set()
+        thread.join()
+    assert threading.get_ident() not in Noting.asked

@@ -121,7 +121,8 @@ class MadeOptimizers:
         ]
         if idle:
             held = stepped.held()
-            called = [model for model in models if compiled or model.called_at == step]
+            called = [m for m in models if compiled or m.called_at == step]
+            called = [m for m in called if m.is_of_this_thread]
             found = {site: n for one, n in idle for site in _waiting(one, called, held)}
             for site, steps in found.items():
                 yield Scalar(step, "optimizer.waiting", float(steps), site)
@@ -135,12 +136,15 @@ class MadeOptimizers:
 def _waiting(optimizer: Optimizer, models: list[TrackedModel], held: set[int]) -> Iterator[Site]:
     """Of each model the part whose parameters only this one holds, if they have gradients.
 
+    Only gradients of those models are looked at: another thread may be freeing those of its own.
+
     A model of which that is all has no trained part, and so is none of the run's: like an optimizer
     it is named as a part of the run.
     """
-    own = {id(p) for p in _params(optimizer) if p.grad is not None and id(p) not in held}
+    own = {id(param) for param in _params(optimizer)} - held
     for model in models if own else ():
-        found = [fqn.split(".") for fqn, param in model.parameters() if id(param) in own]
+        params = ((fqn, param) for fqn, param in model.parameters() if id(param) in own)
+        found = [fqn.split(".") for fqn, param in params if param.grad is not None]
         if found:
             shared = ".".join(_shared(found))
             part = shared or model.confirmed
