@@ -224,16 +224,34 @@ def test_a_step_with_a_closure_is_found(closure: bool) -> None:
     assert found(train).loss_found is not None
 
 
-def test_an_update_by_hand_is_found_at_the_next_backward() -> None:
+def in_place(module: nn.Module) -> None:
+    with torch.no_grad():
+        for param in module.parameters():
+            param -= 0.1 * cast(Any, param.grad)
+            param.grad = None
+
+
+def through_data(module: nn.Module) -> None:
+    for param in module.parameters():
+        param.data -= 0.1 * cast(Any, param.grad)
+        param.grad = None
+
+
+def by_new_parameters(module: nn.Module) -> None:
+    for part in module.modules():
+        for name, param in [*part.named_parameters(recurse=False)]:
+            setattr(part, name, nn.Parameter(param.detach() - 0.1 * cast(Any, param.grad)))
+
+
+@pytest.mark.parametrize("update", [in_place, through_data, by_new_parameters])
+def test_an_update_by_hand_is_found_at_the_next_backward(
+    update: Callable[[nn.Module], None],
+) -> None:
     def train() -> None:
         model, (x, y) = classifier(), labelled()
         for _ in range(3):
-            loss = F.cross_entropy(model(x), y)
-            loss.backward()
-            with torch.no_grad():
-                for param in model.parameters():
-                    param -= 0.1 * cast(Any, param.grad)
-                    param.grad = None
+            F.cross_entropy(model(x), y).backward()
+            update(model)
 
     case = found(train)
     assert case.optimizer is None

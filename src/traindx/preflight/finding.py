@@ -13,10 +13,12 @@ from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer
 
 from traindx.capture.losses import find_loss
+from traindx.capture.manual import few_entries
 from traindx.capture.models import is_compiled, unwrapped
 from traindx.capture.owners import Owners, name_in_frames
 from traindx.capture.taps import Args, Kwargs, Taps, in_graph_task
 from traindx.messages import Message, say
+from traindx.nested import holds_data
 from traindx.preflight.ahead import Ahead, with_gradient, without_gradient
 from traindx.preflight.case import Case
 from traindx.preflight.loaders import SeenLoaders
@@ -60,7 +62,7 @@ class Finder:
         self._score: Score | None = None
         self._why = Message("")
         self._scales: dict[int, float] = {}
-        self._versions: list[tuple[Tensor, int]] = []
+        self._before: tuple[nn.Module, object] | None = None
         self._stepping: Optimizer | None = None
         self._played = True
         self._ahead: Ahead | None = None
@@ -171,16 +173,19 @@ class Finder:
         if self._stepping is not None:
             self._act(self._stepping)
         call = self._last
-        if call is not None and not self._versions:
+        if call is not None and self._before is None:
             module = cast(nn.Module, call.function)
-            self._versions = [(param, param._version) for param in module.parameters()]
+            self._before = module, _entries(module)
 
     def backward_failed(self) -> None:
         """`backward` has raised."""
 
     def _updated_by_hand(self) -> bool:
-        """Whether parameters have changed since the last backward, though no optimizer stepped."""
-        return any(param._version != version for param, version in self._versions)
+        """Whether parameters have changed since the first backward, though no optimizer stepped.
+
+        Their versions do not tell: a change of `param.data` raises none.
+        """
+        return self._before is not None and self._before[1] != _entries(self._before[0])
 
     def loss_scaled(self, scaled: object, scaler: object) -> None:
         """A GradScaler has multiplied a loss."""
@@ -312,6 +317,12 @@ class Finder:
     def param_registered(self, module: nn.Module, name: str, param: Tensor | None) -> None:
         """A module has got a parameter."""
         self._owners.param_registered(module, name, param)
+
+
+def _entries(module: nn.Module) -> list[list[float]]:
+    """Some entries of each of its parameters that can be read."""
+    readable = [p for p in module.parameters() if p.layout is torch.strided and holds_data(p)]
+    return [cast(Any, few_entries(param)).tolist() for param in readable]
 
 
 def _with_loss(case: Case, score: Score, whole: bool, original: Callable[[Tensor], Tensor]) -> Case:
