@@ -19,7 +19,6 @@ process: a tool's servers and other processes are left out.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -36,8 +35,11 @@ from benchmarks.costs.sessions import Plan, Session
 from benchmarks.costs.settings import BUDGETS, DENSE, EXEMPT, WARM
 from benchmarks.costs.table import plain
 
-SETTINGS = ("again", "floor", "default", "every")
+NAME = "benchmarks/overhead.py"
+SETTINGS = ("again", "floor", "listening", "default", "every")
 DEFAULT_TARGET = 1.03
+SHORT = 0.2
+"""Part of the other blocks' length: small differences want many short blocks beside each other."""
 LONG = 5.0
 """Seconds of bare steps that a block is made longer for, to be past the adaption to the budget."""
 PEER_PROCESSES = 2
@@ -56,6 +58,8 @@ def plan(program: str, setting: str, options: argparse.Namespace, bare: float) -
     size = min(60, max(4, round(options.seconds / bare)))
     cycles = max(2, min(4, round(2 * options.seconds / (size * bare))))
     choice = CHOICES[setting]
+    if setting == "listening":
+        size, cycles = max(4, round(SHORT * size)), round(2 / SHORT)
     if choice.ladder:
         steps, cycles = DENSE + max(20, size), cycles if size > 20 else max(1, cycles // 2)
         if (long := 3 * EXEMPT) * bare < LONG * options.seconds / 0.5:
@@ -111,7 +115,7 @@ def _budgets(
     program: str, settings: dict[str, Any], options: argparse.Namespace, bare: float
 ) -> list[dict[str, Any]]:
     """How budgets are kept, each in one long run."""
-    unmeasured = settings.get("default", {}).get("unmeasured")
+    quiet = settings.get("listening", {}).get("quiet")
     steps = max(options.budget_steps, min(3000, round(options.budget_seconds / bare)))
     rows: list[dict[str, Any]] = []
     for budget in options.budgets or ():
@@ -121,7 +125,7 @@ def _budgets(
         if isinstance(answer, str):
             rows.append({"budget": budget, "failed": answer})
         else:
-            listening = max(0.0, unmeasured - 1) if unmeasured else 0.0
+            listening = max(0.0, quiet[0] - 1) if quiet else 0.0
             rows.append(asdict(spent(answer, budget, EXEMPT, listening)))
     return rows
 
@@ -165,7 +169,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--budget-steps", type=int, default=250, help="at least, beyond 200")
     parser.add_argument("--budget-seconds", type=float, default=8, help="or about this long bare")
     parser.add_argument("--threads", type=int, default=1)
-    results.add_files(parser)
+    results.add_files(parser, NAME)
     options = parser.parse_args()
     if unknown := [name for name in options.programs if name not in PROGRAMS]:
         parser.error(f"no such program: {unknown[0]}")
@@ -180,12 +184,12 @@ def main() -> None:
     """Measure, or read what was, and show it."""
     options = parsed()
     if options.source:
-        found = json.loads(options.source.read_text())
+        found = options.source
         print(results.tables(found))
     else:
         found = measured(options)
     text = results.tables(found, as_markdown=True)
-    results.keep(found, options, text, "benchmarks/overhead.py")
+    results.keep(found, options, text, NAME)
 
 
 if __name__ == "__main__":

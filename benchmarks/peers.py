@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.detecting import running as detecting
 from benchmarks.detecting.programs import HALVES, ROOT, Program, programs
-from benchmarks.peering.running import Job, Outcome, jobs, line, outcomes, read
+from benchmarks.peering.running import Job, Outcome, jobs, outcomes, read
 from benchmarks.peering.table import Report, write
 from benchmarks.peering.tools import TOOLS
 
@@ -86,7 +86,7 @@ def run(wanted: list[Job], options: argparse.Namespace) -> list[Outcome]:
     with options.results.open("a" if options.resume else "w", encoding="utf-8") as file:
         for place, (job, said) in enumerate(outcomes(wanted, options.jobs), start=1):
             fresh += said
-            file.writelines(map(line, said))
+            file.writelines(map(detecting.line, said))
             file.flush()
             twin = " --healthy" * job.twin
             named = f"{job.program.name}{twin} {job.seed}" if is_open(job) else "(test half)"

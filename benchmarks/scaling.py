@@ -12,7 +12,6 @@ of its run file and its memory after each power of ten, and how long a report on
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import sys
 import time
@@ -33,6 +32,7 @@ from benchmarks.costs.settings import DENSE, WARM, Traindx, step
 from benchmarks.costs.table import markdown, number, plain
 
 MIB = 2**20
+NAME = "benchmarks/scaling.py"
 SETTINGS = ("again", "default", "every")
 SECONDS = 0.3
 """About what a block of bare steps takes."""
@@ -215,11 +215,11 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--every", type=int, help="measure one step of so many")
     parser.add_argument("--only", choices=["layers", "steps"])
-    results.add_files(parser)
+    results.add_files(parser, NAME)
     options = parser.parse_args()
-    found = json.loads(options.source.read_text()) if options.source else measured(options)
+    found = options.source or measured(options)
     print(tables(found))
-    results.keep(found, options, tables(found, as_markdown=True), "benchmarks/scaling.py")
+    results.keep(found, options, tables(found, as_markdown=True), NAME)
 
 
 if __name__ == "__main__":

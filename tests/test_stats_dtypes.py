@@ -6,6 +6,7 @@ import math
 import tracemalloc
 import warnings
 import weakref
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -37,7 +38,7 @@ LOOKED_AT_ONE_BY_ONE = 8192
 seeds = st.integers(0, 10_000)
 
 
-def stats_of(tensor: torch.Tensor, sample_at: int | None = None) -> TensorStats:
+def stats_of(tensor: torch.Tensor, sample_at: int | None = 0) -> TensorStats:
     row = summarize(tensor, sample_at=sample_at)
     return TensorStats(*row.numbers())
 
@@ -122,11 +123,18 @@ def test_a_mean_that_leaves_little_of_the_square_takes_nothing_from_the_bound(dt
         assert_right(tensor[torch.arange(size) * 7919 % size].to(dtype), 1e-4)
 
 
+def test_nobody_counts_zeros_where_none_are_asked_for():
+    for size in (100, 5000, 40_000, 200_000):
+        with_zeros, without = (stats_of(normal((size,), 5), at) for at in (0, None))
+        assert with_zeros.sampled > 0
+        assert without == replace(with_zeros, sampled=0, zeros=0)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_the_extremes_of_a_large_tensor_are_those_of_stretches_that_move_on(dtype):
     tensor = normal((300, 400), 4).to(dtype)
     tensor[123, 321], tensor[200, 5] = 9.0, -9.0
-    found = [summarize(tensor, start=step) for step in range(20)]
+    found = [summarize(tensor, sample_at=step, start=step) for step in range(20)]
     assert {row.sampled for row in found} <= {*range(15_000, 18_000)}
     assert len({row.max for row in found}) > 5
     assert all(3 < float(row.max) <= 9 for row in found)

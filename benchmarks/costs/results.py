@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.costs.settings import NEVER
 from benchmarks.costs.table import markdown, number, plain
 
 Found = Mapping[str, Any]
@@ -29,16 +30,43 @@ _BUDGETS = (
 )  # fmt: skip
 
 
-def add_files(parser: argparse.ArgumentParser) -> None:
-    """Let the command line say where results come from and go to."""
+def add_files(parser: argparse.ArgumentParser, name: str) -> None:
+    """Let the command line say where results of this name come from and go to.
+
+    Files that cannot be read are refused there, before anything is measured.
+    """
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured")
     parser.add_argument(
-        "--markdown", type=Path, nargs="?", const=Path("docs/overhead.md"), metavar="FILE",
-        help="write the tables into this page, docs/overhead.md by default",
+        "--markdown", type=partial(_page, name), nargs="?", const="docs/overhead.md",
+        metavar="FILE", help="write the tables into this page, docs/overhead.md by default",
     )  # fmt: skip
     parser.add_argument(
-        "--from", type=Path, dest="source", metavar="FILE", help="a file that --json wrote"
+        "--from", type=_found, dest="source", metavar="FILE", help="a file that --json wrote"
     )
+
+
+def _page(name: str, word: str) -> Path:
+    """A page that has the comments of this name."""
+    _parts(Path(word), name)
+    return Path(word)
+
+
+def _found(word: str) -> Found:
+    """What `--json` wrote."""
+    try:
+        found = json.loads(_text(Path(word)))
+    except json.JSONDecodeError as error:
+        raise argparse.ArgumentTypeError(f"{word} is no JSON: {error}") from error
+    if not isinstance(found, dict) or "conditions" not in found:
+        raise argparse.ArgumentTypeError(f"{word} was not written by --json")
+    return found
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise argparse.ArgumentTypeError(f"cannot read {file}: {error}") from error
 
 
 def keep(found: Found, options: argparse.Namespace, text: str, name: str) -> None:
@@ -101,7 +129,7 @@ def _row(one: Found, bare_peak: int) -> list[str]:
         number(one["wall"][0]),
         number(one["unmeasured"]),
         number(one["measured"]),
-        str(one["every"]),
+        "-" if one["every"] >= NEVER else str(one["every"]),
         number(1000 * one["around"], ".0f"),
         str(one["steps"]),
         f"{(one['peak'] - bare_peak) / 2**20:+.0f}",
@@ -140,9 +168,15 @@ def _budget(one: Found) -> list[str]:
 
 def insert(text: str, file: Path, name: str) -> None:
     """Put a text between the two comments of this name in a page."""
+    before, after = _parts(file, name)
+    file.write_text(f"{before}\n\n{text}\n\n{after}", encoding="utf-8")
+
+
+def _parts(file: Path, name: str) -> tuple[str, str]:
+    """A page as far as the first comment of this name, and from the last one on."""
     begin, end = f"<!-- {name}: what follows is written by it -->", f"<!-- {name}: end -->"
-    page = file.read_text()
-    if begin not in page or end not in page:
-        raise SystemExit(f"{file} must have the lines `{begin}` and `{end}`")
-    pattern = re.escape(begin) + ".*" + re.escape(end)
-    file.write_text(re.sub(pattern, lambda _: f"{begin}\n\n{text}\n\n{end}", page, flags=re.DOTALL))
+    before, begun, rest = _text(file).partition(begin)
+    _, ended, after = rest.rpartition(end)
+    if not ended:
+        raise argparse.ArgumentTypeError(f"{file} must have the lines `{begin}` and `{end}`")
+    return before + begun, ended + after

@@ -16,6 +16,8 @@ WARM = 3
 """First steps of a setting that describe the model, or fill caches: in no median."""
 DENSE = 10
 """First steps of a setting that measures few: traindx measures all of these closely."""
+NEVER = 10**9
+"""One step of so many is the first one only."""
 FIRST_EVERY = 32
 """One step of how many traindx measures after its dense start, until the budget is exceeded."""
 
@@ -163,6 +165,7 @@ AGAIN = "again"
 OURS: dict[str, Choice] = {
     AGAIN: Choice("bare again (noise)", Setting),
     "floor": Choice("floor: one read of each tensor", Floor),
+    "listening": _traindx("traindx, nothing measured", every=NEVER),
     "default": _traindx("traindx", budget=0.03),
     "every": _traindx("traindx --every 1", every=1),
     "trap-nan": _traindx("traindx --trap-nan", budget=0.03, trap_nan=True),

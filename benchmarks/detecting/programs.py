@@ -18,10 +18,13 @@ LOOKED_AT = frozenset(
     {
         "average_without_buffers",
         "best_weights_by_reference",
+        "branches_without_norm",
+        "constants_of_another_range",
         "critic_without_power_iteration",
         "deviation_loaded_as_variance",
         "domains_in_turn",
         "eps_of_ten",
+        "norms_decayed_away",
         "padding_in_the_loss",
         "padding_in_the_statistics",
         "raw_target_regression",

@@ -105,15 +105,18 @@ def jobs(some: Iterable[Program], seeds: Iterable[int], modes: Iterable[str]) ->
 
 
 def read(file: Path) -> list[Outcome]:
-    """The outcomes of a results file; a last line that was cut off is left out."""
-    found: list[Outcome] = []
-    for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
+    """The outcomes of a results file."""
+    return [Outcome(**row) for row in rows(file)]
+
+
+def rows(file: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a results file; a last one that was cut off is left out."""
+    for text in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
         with contextlib.suppress(json.JSONDecodeError):
-            found.append(Outcome(**json.loads(line)))
-    return found
+            yield json.loads(text)
 
 
-def line(outcome: Outcome) -> str:
+def line(outcome: Any) -> str:
     """An outcome as a line of a results file."""
     return json.dumps(asdict(outcome), sort_keys=True) + "\n"
 

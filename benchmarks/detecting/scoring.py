@@ -10,6 +10,7 @@ from typing import Any
 from benchmarks.detecting.programs import Program
 from benchmarks.detecting.running import SEVERITIES, Outcome
 from traindx.rules.catalog import catalog
+from traindx.rules.causes import hints_first
 
 SAME_CAUSE = (
     frozenset({"E003", "E018"}),  # a dropout that does not draw when it should, or does elsewhere
@@ -72,33 +73,57 @@ def merged(parts: Iterable[Sequence[Finding]]) -> list[Finding]:
     """Findings of several views of one run in the order of one verdict: causes, the most severe.
 
     Across views one explains another as within one: by what the rule is explained by, if it is
-    active and no milder.
+    active and no milder; a milder one is told before it. Of two as severe what a probe has proven,
+    an error, comes before what was measured in training, and what it has only forecast after that.
     """
-    views = [list(part) for part in parts]
-    every = [
-        {**found, "caused_by": [*found["caused_by"], *_explained(found, i, views)]}
-        for i, view in enumerate(views)
-        for found in view
+    every = [(view, found) for view, part in enumerate(parts) for found in part]
+    findings = [_with_causes(*one, every) for one in every]
+    explained = [bool(found["caused_by"]) for found in findings]
+    hints = [
+        [] if explained[i] else [c for c in _hints(i, every) if not explained[c]]
+        for i in range(len(every))
     ]
-    return sorted(every, key=lambda f: (bool(f["caused_by"]), *_severity(f)))
+
+    def rank(i: int) -> tuple[object, ...]:
+        found = findings[i]
+        forecast = found["first_step"] < 0 and found["severity"] != "error"
+        return bool(found["caused_by"]), found["status"] != "active", _rank(found), forecast
+
+    order = sorted(range(len(findings)), key=rank)
+    return [findings[i] for i in hints_first(order, hints)]
 
 
-def _explained(symptom: Finding, own: int, views: Sequence[Sequence[Finding]]) -> list[str]:
-    """The codes of findings of other views that explain one."""
-    rule = catalog().get(symptom["code"])
-    return [
+def _with_causes(view: int, symptom: Finding, every: Sequence[tuple[int, Finding]]) -> Finding:
+    """A finding with what explains it in other views, by code."""
+    others = [
         found["code"]
-        for i, view in enumerate(views)
-        for found in view
-        if i != own
-        and rule is not None
-        and found["code"] in rule.explained_by
-        and _severity(found) <= _severity(symptom)
+        for other, found in every
+        if other != view and _may_cause(found, symptom) and _rank(found) <= _rank(symptom)
+    ]
+    return {**symptom, "caused_by": [*symptom["caused_by"], *others]}
+
+
+def _hints(i: int, every: Sequence[tuple[int, Finding]]) -> list[int]:
+    """Which warnings may be the cause of an error: in its own view those that stand before it."""
+    view, symptom = every[i]
+    return [
+        c
+        for c, (other, found) in enumerate(every)
+        if (other != view or c < i)
+        and _may_cause(found, symptom)
+        and found["status"] == symptom["status"]
+        and _rank(symptom) < _rank(found) < len(SEVERITIES) - 1
     ]
 
 
-def _severity(found: Finding) -> tuple[bool, int]:
-    return found["status"] != "active", SEVERITIES.index(found["severity"])
+def _may_cause(cause: Finding, symptom: Finding) -> bool:
+    rule = catalog().get(symptom["code"])
+    known = rule is not None and cause["code"] in rule.explained_by
+    return known and (cause["status"] == "active" or symptom["status"] != "active")
+
+
+def _rank(found: Finding) -> int:
+    return SEVERITIES.index(found["severity"])
 
 
 def score(program: Program, findings: Sequence[Finding]) -> Score:

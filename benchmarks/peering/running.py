@@ -12,11 +12,12 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks.detecting.programs import Program
+from benchmarks.detecting.running import rows
 from benchmarks.forking import Fork, side_by_side
 from benchmarks.peering.tools import TOOLS, Anomaly
 from benchmarks.peering.watching import Watch
@@ -179,17 +180,8 @@ def _read(fork: Fork[Job]) -> list[Outcome]:
 
 
 def read(file: Path) -> list[Outcome]:
-    """The outcomes of a results file; a last line that was cut off is left out."""
-    found: list[Outcome] = []
-    for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
-        with contextlib.suppress(json.JSONDecodeError):
-            found.append(Outcome(**json.loads(line)))
-    return found
-
-
-def line(outcome: Outcome) -> str:
-    """An outcome as a line of a results file."""
-    return json.dumps(asdict(outcome), sort_keys=True) + "\n"
+    """The outcomes of a results file."""
+    return [Outcome(**row) for row in rows(file)]
 
 
 def warm_up(tools: Iterable[str]) -> None:

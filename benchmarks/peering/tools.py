@@ -350,4 +350,3 @@ TOOLS: dict[str, Tool] = {
     "nn-htop": Tool("nn-htop", NnHtop, "hooks", "nn-htop", "nn_htop"),
     "torchlens": Tool("torchlens audits", Torchlens, "hooks", "torchlens", "torchlens"),
 }  # fmt: skip
-GROUPS = tuple(dict.fromkeys(tool.group for tool in TOOLS.values()))

@@ -106,7 +106,7 @@ class OptimizerFacts:
         kind: Class name.
         groups: Settings of each parameter group (`lr`, `momentum`, `weight_decay`, …).
         num_params: Tensors it holds.
-        stale: Shapes of tensors it holds that belong to no living module and never got a gradient.
+        stale: Shapes of tensors it holds that belong to no living module and get no gradient.
         unheld: Parameters `model/fqn` that got a gradient but that no optimizer holds.
     """
 

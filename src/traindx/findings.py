@@ -75,7 +75,8 @@ class Finding:
     """A rule's hits at one site, joined over steps.
 
     Attributes:
-        id: Number within the verdict, from 1, most severe first.
+        id: Number within the verdict, from 1, most severe first; a warning that may be the cause
+            of an error before it.
         code: The rule's code.
         name: The rule's name.
         severity: Error, warning or info.

@@ -289,6 +289,11 @@ class Ledger(Generic[K, P]):
         """How often something was added to a quantity."""
         return self._additions.get(key, 0)
 
+    @property
+    def num_quantities(self) -> int:
+        """Of how many quantities something was added."""
+        return len(self._additions)
+
     def newest(
         self,
         key: K,

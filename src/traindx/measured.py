@@ -210,6 +210,11 @@ class Measured:
             return self._scalars.additions(known.name)
         return self._records.additions(known.point)
 
+    @property
+    def num_quantities(self) -> int:
+        """How many kinds of numbers were added so far; it never falls."""
+        return self._scalars.num_quantities + self._records.num_quantities
+
     def newest(self, known: Quantity, sites: tuple[Site, ...] | None, model: str | None) -> Newest:
         """The newest numbers of a quantity at these sites, at a model's, or at all."""
         if known.point is None:

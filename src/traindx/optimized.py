@@ -53,6 +53,32 @@ OPTIMIZED: tuple[tuple[str, str | Message, Message], ...] = (
         ),
     ),
     (
+        "model.repeated",
+        "1",
+        say("How often the same module with parameters stands in a list of modules."),
+    ),
+    (
+        "grad.discarded",
+        say("passes"),
+        say(
+            "Backward passes in the step whose gradients were cleared before it, so that the last "
+            "pass alone counts; not noted where there are none."
+        ),
+    ),
+    (
+        "input.differentiated",
+        "1",
+        say("1 where the model's input requires a gradient; not noted where it does not."),
+    ),
+    (
+        "load.overwritten",
+        "1",
+        say(
+            "Of the weights that were loaded into a module, the part that was far from what had "
+            "been loaded when it was first called, before any step."
+        ),
+    ),
+    (
         "data.passes",
         "1",
         say("Passes over the training data that were begun, of those that give most batches."),

@@ -92,6 +92,17 @@ PROBED: tuple[tuple[str, str | Message, Message], ...] = (
         say("1 if two passes over the loader begin with the same random numbers, 0 if not."),
     ),
     (
+        "turned_alone",
+        "1",
+        say("Readings in which one of picture and mask is turned and the other is not."),
+    ),
+    ("turned_together", "1", say("Readings in which both are turned.")),
+    (
+        "evaluation_random",
+        "1",
+        say("The part of a loader's samples that are other inputs each time they are read."),
+    ),
+    (
         "label_agreement",
         say("standard deviations"),
         say(

@@ -250,6 +250,11 @@ class Run(Plots):
         """How often anything of a quantity was added: where it is the same, so is everything."""
         return self._measured.additions(_known(quantity))
 
+    @property
+    def num_quantities(self) -> int:
+        """How many kinds of numbers were measured: where it is the same, none has come up since."""
+        return self._measured.num_quantities
+
     def sites_of(self, point: Point) -> list[Site]:
         """Where tensors of one point were measured, in the order they first were."""
         return list(self._measured.columns(point))

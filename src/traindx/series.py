@@ -194,6 +194,10 @@ class Series:
         """The last `size` values, fewer if there are fewer."""
         return self._values[-size:] if size else ()
 
+    def last_steps(self, size: int) -> Sequence[int]:
+        """The last `size` steps measured, fewer if there are fewer."""
+        return self._steps[-size:] if size else ()
+
     def before_last(self, size: int) -> Sequence[float]:
         """The `size` values before the last one, fewer if there are fewer."""
         end = max(len(self._values) - 1, 0)

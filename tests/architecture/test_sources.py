@@ -16,6 +16,7 @@ MAX_LINES = 400
 SYNCS = {"item", "cpu", "tolist", "numpy"}
 MAY_SYNC = {
     "capture/arrays.py::array": "a view of a tensor that is on the host already",
+    "capture/arrays.py::sample_on_host": "a view of a tensor that is on the host already",
     "capture/collectors/updates.py::_norms": "arrays of NumPy's",
     "capture/drawn.py::_hash": "a view of a tensor that is on the host already",
     "capture/arrays.py::numbers": "an array of NumPy's",

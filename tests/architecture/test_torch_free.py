@@ -58,3 +58,25 @@ def test_every_module_that_measures_nothing_imports_without_torch() -> None:
 def test_the_walk_over_the_modules_finds_them(module: str) -> None:
     assert module in ALL
     assert any(name.startswith(f"{module}.") for name in ALL)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run script.py",
+        "preflight script.py",
+        "signal package.module:name",
+        "demo",
+        "norm audit package.module:name",
+        "norm recalibrate package.module:name",
+        "norm fold package.module:name",
+    ],
+)
+def test_a_command_that_measures_says_in_one_sentence_that_there_is_no_torch(command: str) -> None:
+    code = WITHOUT_TORCH.format(module="traindx.cli.main") + "traindx.cli.main.main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *command.split()], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("traindx: This needs PyTorch, which is not installed here.")
+    assert done.stderr.count("\n") == 1

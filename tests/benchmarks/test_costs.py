@@ -1,3 +1,4 @@
+import argparse
 import math
 from pathlib import Path
 
@@ -132,8 +133,31 @@ def test_a_text_goes_between_the_comments_of_its_name(tmp_path: Path) -> None:
     assert page.read_text() == (
         "a\n<!-- x: what follows is written by it -->\n\nnew \\1\n\n<!-- x: end -->\nb\n"
     )
-    with pytest.raises(SystemExit, match="must have the lines"):
-        results.insert("new", page, "y")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--markdown", "missing.md"], "cannot read missing.md: "),
+        (["--markdown", "."], "cannot read .: "),
+        (["--markdown", "README.md"], "README.md must have the lines `<!-- x: what follows"),
+        (["--from", "missing.json"], "cannot read missing.json: "),
+        (["--from", "README.md"], "README.md is no JSON: "),
+        (
+            ["--from", "benchmarks/results/detection.json"],
+            "benchmarks/results/detection.json was not written by --json",
+        ),
+    ],
+)
+def test_a_file_of_no_use_is_refused_before_anything_is_measured(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parser = argparse.ArgumentParser()
+    results.add_files(parser, "x")
+    with pytest.raises(SystemExit) as refused:
+        parser.parse_args(words)
+    assert refused.value.code == 2
+    assert said in capsys.readouterr().err
 
 
 def test_the_page_on_costs_has_a_place_for_the_tables_of_each_command() -> None:

@@ -143,14 +143,36 @@ def test_two_verdicts_become_one_with_the_most_severe_active_first():
     assert [found["code"] for found in merged(parts)] == ["O001", "S011", "N001"]
 
 
-@pytest.mark.parametrize(
-    ("severity", "first"), [("error", "G006"), ("warning", "O001"), ("info", "O001")]
-)
-def test_a_finding_of_one_view_explains_those_of_the_other_unless_it_is_milder(
-    severity: str, first: str
-):
+@pytest.mark.parametrize("severity", ["error", "warning", "info"])
+def test_a_finding_of_one_view_explains_those_of_the_other_unless_it_is_milder(severity: str):
     assert "G006" in catalog()["O001"].explained_by
+    told = {f["code"]: f for f in merged(([finding("O001")], [finding("G006", severity)]))}
+    assert bool(told["O001"]["caused_by"]) is (severity == "error")
+
+
+@pytest.mark.parametrize(
+    ("severity", "first"), [("error", "G006"), ("warning", "G006"), ("info", "O001")]
+)
+def test_what_may_be_the_cause_is_told_first_unless_it_is_information(severity: str, first: str):
     assert merged(([finding("O001")], [finding("G006", severity)]))[0]["code"] == first
+
+
+@pytest.mark.parametrize("status", ["active", "cleared"])
+def test_what_has_cleared_is_told_before_nothing_that_is_there(status: str):
+    told = merged(([finding("O001")], [finding("G006", "warning", status=status)]))
+    assert (told[0]["code"] == "G006") is (status == "active")
+
+
+@pytest.mark.parametrize(("severity", "first"), [("error", "S001"), ("warning", "N005")])
+def test_a_proof_comes_before_what_was_measured_and_a_forecast_after(severity: str, first: str):
+    parts = [finding("S001", severity, first_step=-1)], [finding("N005", severity)]
+    assert merged(parts)[0]["code"] == first
+
+
+def test_a_warning_keeps_the_place_that_its_own_view_gave_it():
+    warning, error = finding("G006", "warning"), finding("O001")
+    assert [f["code"] for f in merged(([warning, error],))] == ["G006", "O001"]
+    assert [f["code"] for f in merged(([error, warning],))] == ["O001", "G006"]
 
 
 def test_together_needs_both_modes_and_a_failed_one_adds_nothing():

@@ -12,8 +12,8 @@ from benchmarks import peers
 from benchmarks.detecting import running as detecting
 from benchmarks.detecting.bounds import Rate
 from benchmarks.detecting.programs import Program
-from benchmarks.peering import tools
-from benchmarks.peering.running import Job, Outcome, jobs, line, outcomes, read
+from benchmarks.detecting.running import line
+from benchmarks.peering.running import Job, Outcome, jobs, outcomes, read
 from benchmarks.peering.table import MARK, Report, Seen, apart, overall, write
 from benchmarks.peering.tools import TOOLS, Tool
 from benchmarks.peering.watching import Peer, Watch
@@ -381,5 +381,4 @@ def test_the_first_programs_are_a_sample_in_the_order_of_their_hashes(
 def test_every_tool_of_the_page_is_here_and_says_what_it_needs():
     for name, tool in TOOLS.items():
         assert bool(tool.package) == bool(tool.module), name
-        assert tool.group in tools.GROUPS
     assert json.loads(line(outcome(fault())))["tool"] == "gradsnitch"

@@ -216,6 +216,7 @@ def test_what_was_spent_is_known_to_a_tenth_in_a_calm_run():
     for cost in (0.3, 3.0, 30.0):
         training = Training(cost, 0.03, noise=0.1).train(20_000)
         known = training.cadence.kept(20_000)
+        assert known["budget"] == 0.03
         assert known["budget_fraction"] == pytest.approx(training.spent / training.total, rel=0.1)
 
 

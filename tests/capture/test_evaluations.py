@@ -190,6 +190,27 @@ def test_statistics_written_in_eval_mode_are_named():
     assert "written" not in seen
 
 
+def test_statistics_that_no_batch_has_touched_are_named():
+    (seen,) = details(Own(by_batch=False), torch.nn.BatchNorm1d(8), training=False)
+    assert seen["initial"] == ["1.0"]
+    (seen,) = details(Own(by_batch=False), training=True)
+    assert "initial" not in seen
+
+
+def test_statistics_that_were_reset_between_two_passes_are_named():
+    with watched() as recording:
+        net = mlp()
+        net.insert(1, torch.nn.BatchNorm1d(8))
+        train(net, steps=2)
+        net.eval()
+        with torch.no_grad():
+            net(batch()[0])
+            net[1].reset_running_stats()
+            net(batch()[0])
+    (seen,) = recording.events(EventKind.EVALUATION)
+    assert (seen["forwards"], seen["initial"]) == (2, ["1"])
+
+
 def test_passes_that_were_set_in_two_ways_are_told_apart():
     with watched() as recording:
         net = mlp()
@@ -201,8 +222,8 @@ def test_passes_that_were_set_in_two_ways_are_told_apart():
             net[1].train()
             net(batch()[0])
     first, second = recording.events(EventKind.EVALUATION)
-    assert "dropping" not in first
-    assert second["dropping"] == 1
+    assert not {"dropping", "last"} & first.keys()
+    assert (second["dropping"], second["last"]) == (1, True)
 
 
 def test_a_pass_that_fails_is_counted_and_leaves_nothing_behind():

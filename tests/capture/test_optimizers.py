@@ -227,3 +227,41 @@ def test_an_optimizer_around_another_does_not_double_the_steps():
         train(net, steps=6, optimizer=Lookahead(inner))
     assert recording.run.steps in (6, 7)  # the outer one joins after the inner one's first step
     assert len(recording.values("loss")) == 6
+
+
+def discarded(clear, *, put_back: bool = False) -> list[float]:
+    """Lost passes at each measured step of four passes, with `clear` before each of them."""
+    with watched() as recording:
+        net = mlp()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        x, y = batch()
+        for _ in range(4):
+            for _ in range(4):
+                clear(net, optimizer)
+                F.cross_entropy(net(x), y).backward()
+            if put_back:
+                for param in net.parameters():
+                    param.grad = torch.zeros_like(param)
+            optimizer.step()
+            optimizer.zero_grad()
+    return [v for series in recording.run.series("grad.discarded") for v in series.values]
+
+
+def test_passes_that_are_cleared_before_the_step_are_counted():
+    assert discarded(default) == [3.0, 3.0, 3.0]  # which parameter to watch is known after a step
+
+
+def test_passes_that_add_up_and_gradients_put_back_are_not_counted():
+    assert discarded(keep) == []
+    assert discarded(default, put_back=True) == []
+
+
+def test_settings_of_several_numbers_are_told():
+    with watched() as recording:
+        net = mlp()
+        optimizer = torch.optim.Adam(net.parameters(), betas=(0.8, 0.99))
+        x, y = batch()
+        F.cross_entropy(net(x), y).backward()
+        optimizer.step()
+    (facts,) = recording.run.optimizers.values()
+    assert facts.groups[0]["betas"] == [0.8, 0.99]

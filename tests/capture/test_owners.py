@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from traindx.capture.owners import name_in_frames
+from traindx.capture.owners import common, name_in_frames, parent
 
 
 class Thing:
@@ -64,3 +64,15 @@ def test_variables_made_by_exec_are_left_alone():
     before = locals().get("made_too")
     name_in_frames(thing, inspect.currentframe())
     assert locals().get("made_too") == before
+
+
+def test_the_module_around_others_is_what_their_paths_begin_with():
+    assert common(["encoder.0.attn", "encoder.0.mlp"]) == "encoder.0"
+    assert common(["encoder.1", "encoder.10"]) == "encoder"
+    assert common(["head"]) == "head"
+    assert common(["head", ""]) == common(["head", "body"]) == ""
+
+
+def test_a_parameter_is_a_part_of_the_module_before_its_last_dot():
+    assert parent("encoder.0.weight") == "encoder.0"
+    assert parent("weight") == ""

@@ -240,7 +240,7 @@ def test_a_failure_of_ours_on_the_short_way_ends_the_watching_and_nothing_else(m
     net = mlp()
     bare = train(net, steps=12)
     if moment == "forward":
-        monkeypatch.setattr("traindx.capture.quiet.is_tracing", fail)
+        monkeypatch.setattr("traindx.capture.quiet.is_grad_enabled", fail)
     else:
         monkeypatch.setattr(Quiet, "_read", fail)
     with watched(every=20, fails=True) as recording:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import weakref
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
 from tests.capture.watched import Recording, batch, mlp, train, watched
+from traindx.capture import recorder as recording_of_a_step
 from traindx.capture.models import TrackedModel
 from traindx.capture.recorder import Recorder
 from traindx.capture.transfer import Portion, TorchHost
 from traindx.quantities import EXPONENTS
 from traindx.records import Item, Point, Record, Scalar, Site, Vector, one_by_one
+from traindx.stats import Row, summarize
 
 
 def model(name: str = "net", *, confirmed: bool = True) -> TrackedModel:
@@ -21,14 +26,14 @@ def model(name: str = "net", *, confirmed: bool = True) -> TrackedModel:
 
 def items_of(recorder: Recorder) -> list[Item]:
     """What a step has collected, on the host."""
-    return [*one_by_one(Portion([recorder.unread()], TorchHost()).items())]
+    return [*one_by_one(Portion(recorder.parts(), TorchHost()).items())]
 
 
 def test_vectors_are_wanted_about_twice_in_every_doubling():
     recorder, wanted = Recorder(), []
     for round_ in range(100):
         wanted += [round_] if recorder.wants_vectors else []
-        recorder.unread()
+        recorder.parts()
     assert wanted == [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96]
 
 
@@ -49,12 +54,50 @@ def test_a_step_is_written_as_records_scalars_and_vectors_of_confirmed_models():
 
 def test_exponents_merge_as_their_tensors_do():
     recorder, net = Recorder(), model()
-    for point, replace in ((Point.OUTPUT, False), (Point.GRAD, True)):
-        for value in (1.0, 2.0, 2.0):
-            recorder.tensor((net, "0", point), torch.full((3,), value), replace=replace)
+    for value in (1.0, 2.0, 2.0):
+        recorder.tensor((net, "0", Point.OUTPUT), torch.full((3,), value))
+        recorder.tensors([((net, "0", Point.GRAD), torch.full((3,), value))])
     counts = {item.quantity: item.values for item in items_of(recorder) if isinstance(item, Vector)}
     assert counts["output.exponents"][40:42] == (3.0, 6.0)
     assert counts["grad.exponents"][40:42] == (0.0, 3.0)
+
+
+def test_a_gradient_that_is_passed_on_is_read_once_as_long_as_nothing_is_written_to_it(monkeypatch):
+    read: list[float] = []
+
+    def summarized(tensor: torch.Tensor, **arguments: Any) -> Row:
+        read.append(float(tensor[0]))
+        return summarize(tensor, **arguments)
+
+    monkeypatch.setattr(recording_of_a_step, "summarize", summarized)
+    recorder, net, gradient = Recorder(), model(), torch.full((3,), 2.0)
+    recorder.gradient((net, "0", Point.OUTPUT_GRAD), gradient, None)
+    recorder.gradient((net, "1", Point.OUTPUT_GRAD), gradient, 4.0)
+    assert read == [2.0]
+    gradient.mul_(3.0)
+    recorder.gradient((net, "2", Point.OUTPUT_GRAD), gradient, None)
+    assert read == [2.0, 6.0]
+    for value in range(20):  # each where the one before was
+        recorder.gradient((net, "3", Point.OUTPUT_GRAD), torch.full((3,), float(value)), None)
+    assert len(read) == 22
+    records = [item for item in items_of(recorder) if isinstance(item, Record)]
+    assert [record.stats.max for record in records][:3] == [2.0, 0.5, 6.0]
+    recorder.gradient((net, "0", Point.OUTPUT_GRAD), gradient, None)
+    assert len(read) == 23, "the next step reads anew"
+    assert weakref.getweakrefcount(gradient) == 1
+    recorder.let_go()
+    assert weakref.getweakrefcount(gradient) == 0
+
+
+def test_what_comes_again_is_not_read_again_within_a_step():
+    recorder, net = Recorder(), model()
+    for fqn, value, same in (("0", 1.0, "a"), ("1", 2.0, "a"), ("2", 3.0, "b"), ("3", 4.0, None)):
+        recorder.tensor((net, fqn, Point.OUTPUT), torch.full((3,), value), same=same)
+    records = [item for item in items_of(recorder) if isinstance(item, Record)]
+    assert [record.stats.mean for record in records] == [1.0, 1.0, 3.0, 4.0]
+    recorder.tensor((net, "0", Point.OUTPUT), torch.full((3,), 5.0), same="a")
+    (record,) = (item for item in items_of(recorder) if isinstance(item, Record))
+    assert record.stats.mean == 5.0
 
 
 def test_dropping_the_outputs_of_a_model_drops_all_that_was_made_of_them():

@@ -115,3 +115,85 @@ def test_gradients_of_an_optimizer_of_another_thread_are_not_read() -> None:
         may_end.set()
         thread.join()
     assert threading.get_ident() not in Noting.asked
+
+
+def noting_net() -> torch.nn.Module:
+    """A model whose first weight notes who asks for its gradient."""
+    net = mlp()
+    net[0].weight = Noting(net[0].weight.detach())
+    return net
+
+
+def of_a_module() -> tuple[list[torch.nn.Parameter], Callable[[], torch.Tensor]]:
+    """Parameters to train, and their loss."""
+    net = noting_net()
+    x, y = batch()
+    return [*net.parameters()], lambda: F.cross_entropy(net(x), y)
+
+
+def of_no_module() -> tuple[list[torch.nn.Parameter], Callable[[], torch.Tensor]]:
+    """The same of a tensor that no module holds."""
+    weight = Noting(torch.ones(3))
+    return [weight], lambda: weight.square().sum()
+
+
+@pytest.mark.parametrize("given", [of_a_module, of_no_module])
+def test_gradients_of_what_was_given_to_another_thread_are_not_read(
+    given: Callable[[], tuple[list[torch.nn.Parameter], Callable[[], torch.Tensor]]],
+) -> None:
+    differentiates, may_end = threading.Event(), threading.Event()
+
+    with watched(every=1) as recording:
+        params, loss = given()
+        optimizer = torch.optim.SGD(params, lr=0.1)
+
+        def step() -> None:
+            optimizer.zero_grad()
+            loss().backward()
+            if threading.current_thread() is not threading.main_thread():
+                differentiates.set()
+                may_end.wait()
+            optimizer.step()
+
+        own = mlp()
+        for _ in range(2):
+            step()
+            train(own, steps=1)
+        thread = threading.Thread(target=step)
+        thread.start()
+        differentiates.wait()
+        Noting.asked.clear()
+        train(own, steps=3)
+        asked = {*Noting.asked}
+        may_end.set()
+        thread.join()
+    assert threading.get_ident() not in asked
+    assert "own" in recording.models
+
+
+def test_gradients_of_a_thread_that_still_trains_are_not_read_at_the_end() -> None:
+    """Its step is half done, and a layer in a list has a gradient that nobody is to train."""
+    differentiates, may_end = threading.Event(), threading.Event()
+
+    def train_on() -> None:
+        net = mlp()
+        net.extra = [noting_net()]
+        optimizers = [torch.optim.SGD(part.parameters(), lr=0.1) for part in (net[0], net[2])]
+        x, y = batch()
+        for step in range(3):
+            F.cross_entropy(net(x) + net.extra[0](x), y).backward()
+            for optimizer in optimizers[: 2 if step < 2 else 1]:
+                optimizer.step()
+        differentiates.set()
+        may_end.wait()
+
+    thread = threading.Thread(target=train_on)
+    with watched(every=1) as recording:
+        thread.start()
+        differentiates.wait()
+        Noting.asked.clear()
+    asked = {*Noting.asked}
+    may_end.set()
+    thread.join()
+    assert threading.get_ident() not in asked
+    assert recording.run.steps >= 2

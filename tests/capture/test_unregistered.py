@@ -86,3 +86,23 @@ def test_what_an_optimizer_holds_is_trained():
 
 def test_what_is_updated_by_hand_is_trained():
     assert found(lambda: [torch.ones(3, requires_grad=True)], by_hand=True) == {}
+
+
+def repeats(blocks: nn.Module) -> dict[str, list[float]]:
+    """Where a module is said to stand several times, and how often, after a step."""
+    with watched() as recording:
+        net = nn.Sequential(nn.Linear(6, 6), blocks, nn.Linear(6, 3))
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        x, y = batch()
+        F.cross_entropy(net(x), y).backward()
+        optimizer.step()
+    return {s.site.fqn: [*s.values] for s in recording.run.series("model.repeated")}
+
+
+def test_a_block_that_stands_in_a_list_three_times_is_seen():
+    assert repeats(nn.Sequential(*[nn.Linear(6, 6)] * 3)) == {"1": [3.0]}
+
+
+def test_blocks_of_their_own_and_a_repeated_activation_are_none():
+    relu = nn.ReLU()
+    assert repeats(nn.Sequential(nn.Linear(6, 6), relu, nn.Linear(6, 6), relu)) == {}

@@ -86,7 +86,10 @@ def test_what_is_no_model_is_told(program: str, name: str, words: str) -> None:
         ("net", "A target is `package.module:name` or `file.py:name`; got 'net'."),
         (":net", "got ':net'"),
         ("nowhere.py:net", "There is no file `nowhere.py`."),
-        ("no_such_module:net", "cannot be imported: ModuleNotFoundError"),
+        (
+            "no_such_module:net",
+            "cannot be imported: ModuleNotFoundError: No module named 'no_such_module'.",
+        ),
     ],
 )
 def test_what_is_nowhere_is_told(target: str, words: str) -> None:
@@ -100,6 +103,20 @@ def test_a_program_that_cannot_run_is_told_with_its_line(tmp_path: Path) -> None
     file.write_text("x = 1\ny = x / 0\n")
     with pytest.raises(UsageError, match=r"ZeroDivisionError: .* \(broken_program.py:2\)"):
         load(f"{file}:net")
+
+
+def test_a_program_finds_no_arguments_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ours := ["traindx", "preflight", "parsing_program.py:make"])
+    file = tmp_path / "parsing_program.py"
+    file.write_text(
+        "import argparse\nfrom torch import nn\n"
+        "given = argparse.ArgumentParser().parse_args()\n"
+        "def make():\n    argparse.ArgumentParser().parse_args()\n    return nn.Linear(3, 2)\n"
+    )
+    assert load(f"{file}:make").model is not None
+    assert sys.argv is ours
 
 
 def test_a_shape_makes_a_standard_normal_batch_of_its_own_generator(program: str) -> None:

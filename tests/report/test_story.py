@@ -100,6 +100,11 @@ def test_the_cost_names_what_it_holds_and_what_not() -> None:
     assert _costing(1000, {**known, "listening_fraction": 0.0042}).endswith(
         "of the whole time; listening at the other steps about 0.4 %"
     )
+    assert _costing(1000, {**known, "listening_fraction": 0.01, "budget": 0.01}).endswith("1.0 %")
+    assert _costing(1000, {**known, "listening_fraction": 0.042, "budget": 0.01}).endswith(
+        "; listening at the other steps about 4.2 %, which alone is more than the budget for "
+        "measuring"
+    )
     exempt = " (runs under 200 steps are exempt from the budget)"
     assert _costing(199, known).endswith(f"not included{exempt}")
     assert _costing(200, known).endswith("not included")

@@ -26,6 +26,22 @@ def test_fires_when_all_weights_start_at_zero_and_stay_there():
     assert "of all 2 normalization layers were 0 at the first step" in finding.evidence.message
 
 
+def test_fires_when_all_weights_were_drawn_around_zero():
+    (finding,) = run_of({"a": [0.02, 0.03, 0.05], "b": [0.02, 0.04, 0.06]}).findings("N011")
+    assert finding.severity is Severity.WARNING
+    assert finding.evidence.message == (
+        "the weights of all 2 normalization layers were small at the first step, 0.02 at most "
+        "(RMS), and have stayed so"
+    )
+    assert "ones_" in finding.evidence.fix
+
+
+def test_silent_when_what_was_drawn_small_has_grown_or_only_some_were():
+    assert run_of({"a": [0.02, 0.08, 0.2], "b": [0.02, 0.1, 0.2]}).findings("N011") == ()
+    assert run_of({"a": [0.02, 0.02, 0.02], "b": [0.5, 0.5, 0.5]}).findings("N011") == ()
+    assert run_of({"a": [0.02, 0.02, 0.02]}).findings("N011") == ()
+
+
 def test_silent_when_some_weight_starts_at_one():
     assert run_of({"a": [1, 1, 1], "b": [0, 0, 0]}).findings("N011") == ()
 

@@ -53,3 +53,28 @@ def test_warns_of_passes_that_draw_the_same_numbers():
 
 def test_silent_of_workers_with_numbers_of_their_own():
     assert not dice(0, 0)
+
+
+def turned(alone: float, together: float) -> list[Finding]:
+    numbers = {"turned_alone": alone, "turned_together": together}
+    return Probed("L010", "augmented-samples", **numbers).findings()
+
+
+def test_fires_for_pictures_that_are_turned_without_their_masks():
+    (finding,) = turned(7, 0)
+    assert finding.severity is Severity.ERROR
+    assert "flipped or rotated in 7 readings" in finding.evidence.message
+
+
+@pytest.mark.parametrize(("alone", "together"), [(0, 9), (2, 0), (3, 4), (0, 0)])
+def test_silent_of_both_that_are_turned_together(alone: float, together: float):
+    assert not turned(alone, together)
+
+
+@pytest.mark.parametrize(("share", "count"), [(1.0, 1), (0.3, 0), (0.0, 0)])
+def test_warns_of_evaluation_data_that_change_by_chance(share: float, count: int):
+    probed = Probed("L010", "augmented-samples", turned_alone=0, turned_together=0)
+    probed.number("evaluation_random", share, "test_loader")
+    found = probed.findings()
+    assert len(found) == count
+    assert all("`test_loader`" in one.evidence.message for one in found)

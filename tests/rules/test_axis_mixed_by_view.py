@@ -62,3 +62,8 @@ def test_samples_that_are_mixed_by_it_come_first():
     verdict = judge(run.items, [find("E007"), find("F013")])
     assert [finding.code for finding in verdict.findings] == ["E007", "F013"]
     assert verdict.findings[1].caused_by == (1,)
+
+
+def test_says_where_the_output_is_reshaped_on_the_way_to_its_loss():
+    (finding,) = seen(by="loss", before=[16, 3, 8, 8], after=[1024, 3], axis=3).findings("F013")
+    assert finding.evidence.message.startswith("on the way to the loss the output 16x3x8x8 of")

@@ -157,6 +157,55 @@ def test_a_warning_never_hides_an_error_nor_the_past_the_present():
     assert explains(past, replace(error, active=False), PLACES)
 
 
+def order(*findings: Finding, edges: dict[str, tuple[str, ...]]) -> list[str]:
+    return [f.code for f in arrange(findings, edges, PLACES)]
+
+
+EDGE = {"B001": ("A001",)}
+
+
+@pytest.mark.parametrize(
+    ("severity", "told"),
+    [
+        (Severity.WARNING, ["A001", "B001", "C001", "D001"]),
+        (Severity.INFO, ["B001", "C001", "D001", "A001"]),
+    ],
+)
+def test_a_warning_that_may_be_the_cause_of_an_error_is_told_right_before_it(
+    severity: Severity, told: list[str]
+):
+    others = finding("C001", layer(4)), finding("D001", layer(0), severity=Severity.WARNING)
+    mild = finding("A001", layer(1), severity=severity)
+    assert order(*others, mild, finding("B001", layer(1)), edges=EDGE) == told
+
+
+def test_a_warning_downstream_of_an_error_is_told_after_it():
+    mild = finding("A001", layer(2), severity=Severity.WARNING)
+    assert order(mild, finding("B001", layer(1)), edges=EDGE) == ["B001", "A001"]
+
+
+def test_a_warning_that_has_cleared_is_told_before_nothing_that_is_there():
+    mild = finding("A001", layer(1), severity=Severity.WARNING, active=False)
+    assert order(mild, finding("B001", layer(1)), edges=EDGE) == ["B001", "A001"]
+
+
+def test_a_warning_is_not_told_before_an_error_that_another_explains():
+    edges = {"B001": ("A001", "C001")}
+    mild = finding("A001", layer(0), severity=Severity.WARNING)
+    found = mild, finding("B001", layer(2)), finding("C001", layer(1))
+    assert order(*found, edges=edges) == ["C001", "A001", "B001"]
+
+
+def test_a_warning_that_is_explained_itself_stays_with_what_explains_it():
+    edges = {"B001": ("A001",), "A001": ("W001",)}
+    found = (
+        finding("W001", layer(0), severity=Severity.WARNING),
+        finding("A001", layer(1), severity=Severity.WARNING),
+        finding("B001", layer(2)),
+    )
+    assert order(*found, edges=edges) == ["B001", "W001", "A001"]
+
+
 # -- chains, circles, many -----------------------------------------------------------------------
 
 

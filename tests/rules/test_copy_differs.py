@@ -128,3 +128,35 @@ def test_silent_when_the_weights_are_the_models():
     equal: dict[str, Json] = {**AVERAGE, "of": "net", "equal": 4, "distance": 0.0, "parameters": 4}
     run.items.insert(-1, Event(9, EventKind.COPY, Site("ema"), equal))
     assert run.findings("E006") == ()
+
+
+def after_training(*, distance: float = 1.4, before: bool = False, own: bool = False) -> Recording:
+    """Another model is evaluated when ten steps are over, or once before, too."""
+    recording = Recording(chain(2))
+    told: dict[str, Json] = {"of": "net", "parameters": 4, "equal": 0, "distance": distance}
+    for step in range(10):
+        recording.scalar(step, "loss", 1.0)
+        recording.measured(step)
+        if before and step == 5:
+            recording.event(step, EventKind.COPY, "other", **told)
+    recording.event(10, EventKind.COPY, "other", **told)
+    if own:
+        recording.evaluated(10)
+    recording.items.append(Event(10, EventKind.ENDED, Site(""), {"exit_code": 0, "steps": 10}))
+    return recording
+
+
+def test_fires_when_what_is_tested_was_never_trained():
+    (finding,) = after_training().findings("E006")
+    assert finding.severity is Severity.WARNING
+    assert "no weight of other was trained" in finding.evidence.message
+    assert finding.evidence.fix == "other.load_state_dict(net.state_dict())"
+
+
+@pytest.mark.parametrize(
+    "recording",
+    [after_training(distance=0.9), after_training(before=True), after_training(own=True)],
+    ids=["related", "a-reference", "a-baseline"],
+)
+def test_silent_where_another_model_is_meant(recording: Recording):
+    assert recording.findings("E006") == ()

@@ -264,6 +264,17 @@ def test_a_rule_that_applies_only_later_is_evaluated_from_then_on():
 # -- options -------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("first", [0, 1, 3])
+def test_a_rule_is_asked_from_the_very_step_on_at_which_what_it_reads_is_measured(first: int):
+    recording = values(*[0.0] * first)
+    for step in range(first, first + 2):
+        recording.scalar(step, "loss", 0.0, "0")
+        recording.scalar(step, "lr", 1.0, "0")
+        recording.measured(step)
+    (finding,) = verdict_of(recording, alarm(quantity="lr")).findings
+    assert (finding.first_step, finding.count) == (first, 2)
+
+
 def test_options_replace_thresholds_and_stand_in_the_finding():
     recording = values(2, 2)
     (finding,) = judge(recording.items, [alarm()], {"G900": {"level": 2.0}}).findings

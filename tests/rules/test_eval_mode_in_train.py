@@ -60,3 +60,22 @@ def test_silent_where_batchnorm_tells_of_it():
 def test_silent_up_to_the_threshold_and_when_switched_back():
     assert run_of([1] * 10 + [0] * 20, net("Dropout")).findings("E002") == ()
     assert not run_of([*SWITCHED, 1], net("Dropout")).findings("E002")[0].active
+
+
+BY_TURNS = [1, 1, 0, 0, 0] * 8
+
+
+def test_fires_when_an_evaluation_ends_train_mode_in_each_epoch():
+    (finding,) = run_of(BY_TURNS, net("Dropout")).findings("E002")
+    assert finding.active
+    assert finding.evidence.message == (
+        "net trained in eval mode in 60% of the last measured steps (threshold 34%), in which its "
+        "1 dropout layers did nothing, and in train mode in the others"
+    )
+
+
+def test_silent_when_few_steps_are_in_eval_mode_or_the_first_was_or_nothing_drops():
+    assert run_of([1, 1, 1, 0] * 10, net("Dropout")).findings("E002") == ()
+    assert run_of([0, 0, 1, 1] * 10, net("Dropout")).findings("E002") == ()
+    assert run_of(BY_TURNS, net("Linear")).findings("E002") == ()
+    assert run_of(BY_TURNS[:20], net("Dropout")).findings("E002") == ()

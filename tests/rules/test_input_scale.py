@@ -22,7 +22,9 @@ def seen(rms: float = 1.0, **changes: Json) -> Probing:
     ("rms", "changes", "words"),
     [
         (120.0, {"min": 0.0, "max": 255.0, "mean": 100.0, "std": 70.0}, "from 0 to 255"),
-        (1e-4, {}, "RMS of 0.0001"),
+        (1e-4, {"min": 0.0, "max": 4e-4}, "RMS of 0.0001"),
+        (0.95, {"mean": 0.95, "std": 0.05}, "19 standard deviations from 0"),
+        (1.0, {"marks": 5, "mark": -5.5, "marked": 3}, "-5.5 stands in them again and again, in 3"),
         (20.0, {"mean": 20.0, "std": 0.5}, "40 standard deviations from 0"),
         (10.0, {"greatest_rms": 5000.0, "feature": 3}, "feature 3 of 20 has 5000 times"),
     ],
@@ -37,7 +39,8 @@ def test_fires_for_numbers_of_another_scale(rms: float, changes: dict[str, Json]
     [
         (1.0, {}),
         (0.45, {"mean": 0.28, "std": 0.35, "min": 0.0, "max": 1.0}),
-        (0.5, {"mean": 0.5, "std": 0.01}),
+        (0.2, {"mean": 0.2, "std": 0.01}),
+        (0.01, {"min": 0.0, "max": 0.3}),
         (8.0, {"greatest_rms": 900.0}),
     ],
 )

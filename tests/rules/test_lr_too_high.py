@@ -122,6 +122,13 @@ def test_silent_for_a_line_search():
     assert not training([2.0], kind="LBFGS").findings("O001")
 
 
+def test_silent_for_steps_of_half_the_weights_that_an_optimizer_shortens_by_itself():
+    assert not training([0.5, 0.2, 0.01], kind="Adagrad").findings("O001")
+    (finding,) = training([0.5], DIVERGING, kind="Adagrad").findings("O001")
+    assert finding.severity is Severity.ERROR
+    assert training([4.0, 2.0, 0.02], kind="Adagrad").findings("O001")
+
+
 def test_silent_where_gradients_explode_with_the_depth_before_any_update():
     grads = [300.0, 60.0, 12.0, 3.0, 0.6]
     assert not training([2.0], depth=5, grads=grads).findings("O001")

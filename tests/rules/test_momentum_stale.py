@@ -49,3 +49,11 @@ def test_silent_when_nothing_was_forgotten():
     recording = run_of()
     recording.items = [i for i in recording.items if "forgotten" not in getattr(i, "quantity", "")]
     assert recording.findings("O009") == ()
+
+
+def test_silent_when_each_of_many_rounds_begins_with_weights_that_are_loaded():
+    recording = run_of()
+    for client in range(3, 6):
+        recording.scalar(101, "optimizer.forgotten", 10, f"Adam#{client}", model=f"Adam#{client}")
+    recording.measured(130)
+    assert not [finding for finding in recording.findings("O009") if finding.active]

@@ -37,3 +37,15 @@ def test_silent_when_each_epoch_of_many_steps_has_one():
 
 def test_silent_of_plain_sgd_which_has_nothing_to_forget():
     assert run_of(40, life=1, memory=0).findings("O015") == ()
+
+
+def test_silent_when_each_goes_on_with_weights_that_were_loaded():
+    def loaded(count: int) -> Recording:
+        recording = run_of(20, life=5)
+        for number in range(count):
+            recording.scalar(100, "optimizer.forgotten", 5, f"Adam#{number}", model="Adam")
+        recording.measured(101)
+        return recording
+
+    assert not [finding for finding in loaded(15).findings("O015") if finding.active]
+    assert loaded(1).findings("O015")

@@ -78,6 +78,17 @@ def seen(facts: dict[str, Json], **changes: Json) -> Probing:
     [
         (REGRESSION, {"target_shape": [32]}, "the output has the shape 32x1, the target 32"),
         (REGRESSION, {"prediction_shape": [32], "target_shape": [32, 1]}, "every output"),
+        (REGRESSION, {"target_shape": [1, 32]}, "the output has the shape 32x1, the target 1x32"),
+        (REGRESSION, {"function": "kl_div", "prediction_learned": False, "target_learned": True},
+         "the target first"),
+        (REGRESSION, {"function": "poisson_nll_loss", "log_input": True, "made_by": ["Softplus"]},
+         "what a softplus has made positive"),
+        (REGRESSION, {"function": "poisson_nll_loss", "log_input": False}, "they go down to -3"),
+        (REGRESSION, {"function": "kl_div"}, "takes probabilities as its target"),
+        (BINARY, {"function": "kl_div", "log_target": True}, "told that its target is logarithms"),
+        (SCORES, {"most_of_a_row": 3.0}, "that sum to up to 3"),
+        (ALIGNED, {"blanks": 4, "symbols": 128}, "4 of the 128 symbols"),
+        (ALIGNED, {"too_long": 20, "texts": 32}, "20 of the 32 texts"),
         (SCORES, {"prediction_shape": [32, 1]}, "over a single class"),
         (SCORES, {"single_softmax": True}, "a softmax over a single score"),
         (SCORES, {"made_by": ["Softmax"], "sums_over": [0]}, "over axis 0 of 32x10, the samples"),
@@ -97,7 +108,7 @@ def seen(facts: dict[str, Json], **changes: Json) -> Probing:
         (REGRESSION, {"made_by": ["Tanh"]}, "30% of the targets lie outside"),
         (REGRESSION, {"made_by": ["Relu"]}, "50% of the targets lie outside"),
     ],
-)
+)  # fmt: skip
 def test_fires_for_what_does_not_belong_together(
     facts: dict[str, Json], changes: dict[str, Json], words: str
 ):
@@ -111,6 +122,16 @@ def test_fires_for_what_does_not_belong_together(
     ("facts", "changes", "severity"),
     [
         (SCORES, {"made_by": ["Relu"]}, Severity.WARNING),
+        (REGRESSION, {"bootstrapped": True}, Severity.WARNING),
+        (REGRESSION, {"function": "cosine_similarity"}, Severity.WARNING),
+        (SCORES, {"label_smoothing": 0.9}, Severity.WARNING),
+        (SCORES, {"weight_slope": 1.0, "class_ratio": 9.0}, Severity.WARNING),
+        (ALIGNED, {"too_long": 2, "texts": 32}, Severity.WARNING),
+        (
+            REGRESSION,
+            {"target_whole": True, "target_zeros": 0.6, "target_values": 5},
+            Severity.WARNING,
+        ),
         (BINARY, {"made_by": ["Tanh"]}, Severity.WARNING),
         (
             REGRESSION,
@@ -136,7 +157,13 @@ def test_fires_more_softly_for_what_may_be_meant(
                   "exp_sums_over": [1]}),
         (REGRESSION, {"made_by": ["Sigmoid"], "outside_unit": 0.02}),
         (REGRESSION, {"made_by": ["Mul", "Tanh"]}),
-        (ALIGNED, {}),
+        (ALIGNED, {"blanks": 0, "symbols": 128, "too_long": 0, "texts": 32}),
+        (REGRESSION, {"prediction_learned": False, "target_learned": True}),  # the same both ways
+        (SCORES, {"prediction_learned": True, "target_learned": True}),  # a teacher that learns
+        (SCORES, {"most_of_a_row": 1.0, "label_smoothing": 0.2}),
+        (SCORES, {"weight_slope": -1.0, "class_ratio": 9.0}),
+        (SCORES, {"weight_slope": 1.0, "class_ratio": 1.5}),
+        (REGRESSION, {"target_whole": True, "target_zeros": 0.0, "target_values": 2}),
         (TAGS, {}),
         (TAGS, {"features_last": True, "prediction_shape": [32, 7, 8], "target_shape": [32, 8]}),
         (BINARY, {"function": "hinge", "target_min": -1.0}),

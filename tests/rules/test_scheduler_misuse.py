@@ -8,6 +8,7 @@ import pytest
 from tests.rules.recording import Recording, chain, weight
 from traindx.facts import ModelFacts, ModuleFacts, OptimizerFacts, ParamFacts
 from traindx.findings import Severity
+from traindx.records import EventKind
 
 
 def run_of(rate: Callable[[int], float], steps: int = 300, *, loss: float = 1.0) -> Recording:
@@ -194,4 +195,58 @@ def test_fires_when_blocks_that_normalize_last_begin_at_the_full_rate():
     ids=["shallow", "pre-norm", "sgd", "low-rate", "warmup", "learns"],
 )
 def test_silent_when_a_warmup_is_not_missed(recording: Recording):
+    assert recording.findings("O005") == ()
+
+
+def planned(
+    rate: Callable[[int], float], steps: int = 200, loaded: bool = False, **settings: float
+) -> Recording:
+    """A training whose optimizer a scheduler has left these settings."""
+    recording = Recording(chain(2), OptimizerFacts("SGD", "SGD", ({"lr": 0.0, **settings},), 2))
+    if loaded:
+        recording.event(0, EventKind.LOADED, "net", at=0, parameters=2)
+    for step in range(steps):
+        recording.scalar(step, "lr", rate(step), "SGD", model="")
+        recording.measured(step)
+    recording.ended(steps)
+    recording.measured(steps)
+    return recording
+
+
+@pytest.mark.parametrize(
+    ("rate", "group"),
+    [
+        (lambda step: 1e-3, {"initial_lr": 0.1}),
+        (lambda step: 1e-3 * (1 + step // 50), {"initial_lr": 0.1}),
+        (lambda step: 0.008, {"initial_lr": 0.008, "max_lr": 0.2}),
+    ],
+    ids=["never-stepped", "by-the-epoch", "one-cycle"],
+)
+def test_fires_when_a_warmup_never_ends(rate: Callable[[int], float], group: dict[str, float]):
+    (finding,) = planned(rate, 200, False, **group).findings("O005")
+    assert finding.severity is Severity.WARNING
+    assert finding.evidence.site == ("", "SGD")
+    assert "the warmup never ends" in finding.evidence.cause
+    assert f"it was to be {max(group.values()):.3g}" in (finding.evidence.message)
+
+
+def test_fires_when_the_factor_is_itself_a_rate():
+    (finding,) = planned(lambda step: 1e-6 * 0.9 ** (step // 50), initial_lr=1e-3).findings("O005")
+    assert "`LambdaLR` was given returns a rate" in finding.evidence.cause
+
+
+@pytest.mark.parametrize(
+    "recording",
+    [
+        planned(lambda step: 0.04, initial_lr=0.1, loaded=True),
+        planned(lambda step: 1e-3, initial_lr=1.0),
+        planned(lambda step: 0.05, initial_lr=0.1),
+        planned(lambda step: 1e-4 * step, initial_lr=0.1),
+        planned(lambda step: 1e-3, steps=80, initial_lr=0.1),
+        planned(lambda step: 1e-3),
+        planned(lambda step: 0.04 if step < 100 else 0.03, initial_lr=0.1),
+    ],
+    ids=["resumed", "noam", "half", "by-the-batch", "short", "no-scheduler", "falls"],
+)
+def test_silent_where_a_rate_is_as_it_was_meant(recording: Recording):
     assert recording.findings("O005") == ()

@@ -39,3 +39,21 @@ def test_silent_for_a_model_that_scales_its_output():
 
 def test_silent_for_a_likelihood_of_an_exponential():
     assert not seen(2.3e5, 1.1e5, function="poisson_nll_loss").findings("L016")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"marks": 4, "mark": -99.0}, "4 targets of net are -99"),
+        ({"unit_ratio": 1500.0}, "varies 1500 times as much as another"),
+    ],
+)
+def test_fires_for_numbers_that_drown_the_others(changes: dict[str, float], words: str):
+    told = Probing().number("probe.comparisons", 1)
+    (finding,) = told.seen("output-and-target", "", function="mse_loss", **changes).findings("L016")
+    assert words in finding.evidence.message
+
+
+def test_silent_for_targets_of_like_units():
+    told = Probing().number("probe.comparisons", 1)
+    assert not told.seen("output-and-target", function="mse_loss", unit_ratio=40.0).findings("L016")

@@ -84,3 +84,32 @@ def test_silent_in_a_gan():
     recording = run_of((20, ACTING))
     recording.items.insert(0, Event(0, EventKind.STARTED, RUN, {"contexts": ["gan"]}))
     assert recording.findings("E001") == ()
+
+
+ONE: dict[str, Json] = {"forwards": 1, "training": False}
+OTHERS: dict[str, Json] = {**ACTING, "last": True}
+
+
+def test_fires_when_every_evaluation_leaves_eval_mode_after_one_pass():
+    (finding,) = run_of((20, ONE), (20, OTHERS), (40, ONE), (40, OTHERS)).findings("E001")
+    assert finding.severity is Severity.WARNING
+    assert finding.evidence.message == (
+        "in each of 2 evaluations net was in eval mode for one forward pass, and for the others, "
+        "10 together, 2 dropout and 0 BatchNorm layers acted as in training, first `1`"
+    )
+
+
+@pytest.mark.parametrize(
+    "passes",
+    [
+        ((20, ONE), (20, OTHERS)),  # one may end with statistics estimated for use
+        ((20, ONE), (20, OTHERS), (40, CLEAN)),
+        ((20, CLEAN), (20, OTHERS), (40, CLEAN), (40, OTHERS)),  # whole sets, then statistics
+        ((20, ONE), (20, ACTING), (40, ONE), (40, ACTING)),  # the last pass was in eval mode
+        ((20, OTHERS), (20, ONE), (40, OTHERS), (40, ONE)),
+    ],
+)
+def test_silent_where_passes_in_train_mode_estimate_statistics(
+    passes: tuple[tuple[int, dict[str, Json]], ...],
+):
+    assert run_of(*passes).findings("E001") == ()

@@ -8,9 +8,9 @@ from tests.rules.before_training import Probing
 from traindx.findings import Severity
 
 
-def look(shift: float) -> Probing:
+def look(shift: float, p: float = 0.6) -> Probing:
     run = Probing().number("probe.variance_shift", shift, "norm")
-    return run.seen("variance-shift", "norm", shift=shift, dropout="drop", p=0.6)
+    return run.seen("variance-shift", "norm", shift=shift, dropout="drop", p=p)
 
 
 @pytest.mark.parametrize(("shift", "severity"), [(2.5, Severity.WARNING), (1.5, Severity.INFO)])
@@ -26,3 +26,8 @@ def test_silent_for_a_little():
 
 def test_silent_for_less_variance():
     assert not look(0.9).findings("E017")
+
+
+def test_a_shift_far_beyond_what_dropout_can_keep_up_is_of_a_new_model_only():
+    (finding,) = look(8.8, p=0.2).findings("E017")
+    assert finding.severity is Severity.INFO

@@ -145,3 +145,24 @@ def test_not_judged_where_nothing_was_loaded():
     verdict = run_of().verdict("E014")
     assert failures(verdict) == []
     assert [entry.reason for entry in verdict.not_evaluated] == ["nothing was loaded into a model"]
+
+
+def overwritten(share: float) -> Recording:
+    recording = Recording(chain(2))
+    told = {"at": 0, "parameters": 4, "loaded": 4, "given": 4, "used": 4, "same": 0, "fits": 0}
+    recording.event(0, EventKind.LOADED, "net", **told, rename="", missing=[], unexpected=[])
+    recording.scalar(0, "load.overwritten", share)
+    recording.scalar(0, "loss", 1.0)
+    recording.measured(0)
+    return recording
+
+
+def test_fires_when_weights_are_initialized_after_loading():
+    (finding,) = overwritten(1.0).findings("E014")
+    assert finding.severity is Severity.WARNING
+    assert finding.evidence.site == ("net", "")
+    assert finding.evidence.message.startswith("100% of the weights that were loaded into net")
+
+
+def test_silent_when_a_new_head_follows_what_was_loaded():
+    assert overwritten(0.5).findings("E014") == ()

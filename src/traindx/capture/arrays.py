@@ -45,9 +45,9 @@ one from memory brings its neighbours."""
 
 def sample_on_host(tensor: Tensor) -> Array:
     """About 2,048 to 4,096 elements of a tensor on the CPU, (n,): always the same ones."""
-    if tensor.element_size() < 4 or not tensor.is_contiguous():
+    if tensor.element_size() < 4 or not tensor.is_contiguous() or tensor.is_neg():
         return array(sample(tensor))
-    flat = array(tensor).ravel()
+    flat = tensor.detach().numpy().ravel()
     if flat.size <= 2 * _FEW:
         return flat
     apart = coprime(flat.size // _FEW * _TOGETHER, tensor.shape)

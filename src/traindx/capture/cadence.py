@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from statistics import median
 
 from traindx.messages import say
@@ -88,10 +88,11 @@ class Cadence:
             self.spending.note(seconds, measured=measured, exempt=step < EXEMPT)
         return seconds
 
-    def step_passed(self, now: float) -> None:
-        """Note the end of an unmeasured step beyond the first ones."""
-        self.spending.unmeasured(now - self.mark)
-        self.mark = now
+    def steps_passed(self, ends: Iterable[float]) -> None:
+        """Note when unmeasured steps beyond the first ones have ended."""
+        for end in ends:
+            self.spending.unmeasured(end - self.mark)
+            self.mark = end
 
     def skip_time(self) -> None:
         """Start the next step's clock now: what came since the last step was not training."""
@@ -103,10 +104,14 @@ class Cadence:
         return self.spending.fraction
 
     def kept(self, step: int) -> dict[str, float | None]:
-        """How the budget was kept since it is enforced, and the steps that had to be given up."""
+        """The budget, how it was kept since it is enforced, and the steps given up for it."""
         if self.fixed or step < EXEMPT:
             return {}
-        return {"budget_fraction": self.spending.fraction_enforced, "refused_steps": self.refused}
+        return {
+            "budget": self.spending.budget,
+            "budget_fraction": self.spending.fraction_enforced,
+            "refused_steps": self.refused,
+        }
 
     def adapt(self, step: int) -> str:
         """Make the ladder sparser where that is due, after a measured step; why, if it changed."""

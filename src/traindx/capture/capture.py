@@ -89,9 +89,11 @@ class Capture(Measuring):
     @guarded
     @apart
     def _finish(self) -> None:
-        self._end_manual_round()
-        if self._rounds.pending():
-            self._end_round()
+        self._quiet.leave()
+        if not self._thread.is_elsewhere:  # it may be training still
+            self._end_manual_round()
+            if self._rounds.pending():
+                self._end_round()
         self._losses.reader.release()
         self._evaluations.ends()
         taken = self._take(self._rounds.step)
@@ -129,6 +131,7 @@ class Capture(Measuring):
         if model is None:
             return
         model.called_here()
+        self._loads.called(self._models, self._rounds.step)
         if in_graph_task():  # checkpointing runs a segment again: measured if it was not before
             self._observe(model, again=True)
         elif torch.is_grad_enabled():
@@ -209,11 +212,16 @@ class Capture(Measuring):
 
     # -- backward ----------------------------------------------------------------------------------
 
-    @in_training
+    @guarded
     def backward_starts(self, tensors: object) -> None:
         """The user calls `backward` on a loss."""
-        if not self._thread.claim():
-            return
+        if self._thread.claim():
+            self._backward_starts(tensors)
+        else:
+            self._others_backward_starts(tensors)
+
+    @in_training
+    def _backward_starts(self, tensors: object) -> None:
         self._quiet.leave()
         only = self._models.only()
         if only is None or not only.is_of_this_thread:
@@ -225,8 +233,7 @@ class Capture(Measuring):
         self._backwards += 1
         self._round_backwards += 1
         self._evaluations.backward_starts()
-        walk = self._rounds.step < WALKED
-        self._losses.backward_starts(tensors, inspect.currentframe(), walk)
+        self._losses.backward_starts(tensors, inspect.currentframe(), self._rounds.step < WALKED)
         loss = find_loss(tensors)
         self._trap.backward_starts(loss, self._models)
         if self._measuring:
@@ -251,7 +258,7 @@ class Capture(Measuring):
         if gradient is None or not self._in_backward or self._rounds.step != step:
             return
         if not self.is_capturing():
-            self._recorder.tensor(place, gradient, scale=self._losses.scale)
+            self._recorder.gradient(place, gradient, self._losses.scale)
 
     @in_training
     def backward_ended(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from torch import Tensor
@@ -22,11 +23,13 @@ class _Passes:
         forwards: How many.
         drawing: Of how many torch's random states were others afterwards.
         written: Running statistics that were written in them, by fqn.
+        initial: Modules whose running statistics were untouched before one of them.
     """
 
     forwards: int = 0
     drawing: int = 0
     written: dict[str, None] = field(default_factory=dict[str, None])
+    initial: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ class Evaluations:
         self._modes = Modes()
         self._passes: dict[_Key, _Passes] = {}
         self._eval_mode: dict[TrackedModel, int] = {}
+        self._last: dict[TrackedModel, _Key] = {}
         self._going_on: _Pass | None = None
 
     @property
@@ -60,7 +64,11 @@ class Evaluations:
     def without_gradient(self, model: TrackedModel) -> None:
         """A model is called with gradients disabled."""
         key = (model, model.training, self._modes.of(model))
+        first = key not in self._passes
         self._count(key, 1)
+        self._last[model] = key
+        if not model.training and (first or self._modes.begins_initial(model)):
+            self._passes[key].initial = tuple(self._modes.initial(model))
         self._going_on = _Pass(key, random_states(), self._modes.statistics(model))
 
     def forward_ended(self) -> None:
@@ -109,13 +117,16 @@ class Evaluations:
         """An event for each model and mode; those of models not yet known to train are kept."""
         known = {key: passes for key, passes in self._passes.items() if key[0].confirmed}
         self._passes = {key: passes for key, passes in self._passes.items() if key not in known}
+        ways = Counter(model for model, _, _ in known)
+        last = {key for model, key in self._last.items() if ways[model] > 1}
+        self._last = {model: key for model, key in self._last.items() if not ways[model]}
         return [
-            Event(step, EventKind.EVALUATION, Site(key[0].name), _detail(key, passes))
+            Event(step, EventKind.EVALUATION, Site(key[0].name), _detail(key, passes, key in last))
             for key, passes in known.items()
         ]
 
 
-def _detail(key: _Key, passes: _Passes) -> dict[str, Json]:
+def _detail(key: _Key, passes: _Passes, last: bool) -> dict[str, Json]:
     """What an event tells; what is 0 or empty is left out."""
     _, training, mode = key
     more: dict[str, Json] = {
@@ -124,6 +135,8 @@ def _detail(key: _Key, passes: _Passes) -> dict[str, Json]:
         "first": mode.first,
         "drawing": passes.drawing,
         "written": [*passes.written],
+        "initial": [*passes.initial],
+        "last": last,
     }
     told = {name: value for name, value in more.items() if value}
     return {"forwards": passes.forwards, "training": training, **told}

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from traindx.capture.arrays import sample
 from traindx.capture.first_weights import plain_weight
 from traindx.capture.models import TrackedModel
+from traindx.capture.owners import common, parent
 from traindx.capture.transfer import Lists, Numbers, Unread
 from traindx.records import Scalar, Site
 
@@ -91,22 +92,20 @@ class _Head(NamedTuple):
 
 def _ignored(step: int, model: TrackedModel, held: set[int]) -> Iterator[Unread]:
     """Parameters that somebody meant to freeze and that are trained."""
-    paths: list[list[str]] = []
+    paths: list[str] = []
     params: set[int] = set()
     for fqn, module in model.modules():
         if _is_switched_off(module):
             trained = {id(p) for p in module.parameters() if _is_trained(p, held)}
             if trained:
-                paths.append(fqn.split(".") if fqn else [])
+                paths.append(fqn)
                 params |= trained
     for fqn, param in model.parameters():
         if _is_switched_off(param) and _is_trained(param, held):
-            paths.append(fqn.split(".")[:-1])
+            paths.append(parent(fqn))
             params.add(id(param))
     if params:
-        scalar = Scalar(
-            step, "freeze.ignored", float(len(params)), Site(model.name, _shared(paths))
-        )
+        scalar = Scalar(step, "freeze.ignored", float(len(params)), Site(model.name, common(paths)))
         yield Unread([], [], lambda _numbers, _lists: [scalar])
 
 
@@ -117,15 +116,6 @@ def _is_switched_off(thing: object) -> bool:
 
 def _is_trained(param: Tensor, held: set[int]) -> bool:
     return param.requires_grad and param.grad is not None and id(param) in held
-
-
-def _shared(paths: list[list[str]]) -> str:
-    """What dotted paths begin with in common."""
-    shared = paths[0]
-    for path in paths[1:]:
-        alike = [a == b for a, b in zip(shared, path, strict=False)]
-        shared = shared[: alike.index(False) if False in alike else len(alike)]
-    return ".".join(shared)
 
 
 def _head(model: TrackedModel) -> tuple[str, nn.Module] | None:

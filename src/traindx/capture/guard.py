@@ -92,8 +92,9 @@ def make_room(frames: int) -> int:
     """Let this thread go so many frames deeper; what `give_back` must be given, 0 if nothing.
 
     The limit is that of all threads, and a second one that raised it before the first has put it
-    back would leave it raised for good. So one thread at a time does, as often as it likes. None
-    waits for another: a fork may have copied a lock that is held.
+    back would leave it raised for good. So one thread at a time does, as often as it likes: the
+    user's own recursion may have used up what was given before. None waits for another: a fork may
+    have copied a lock that is held.
     """
     if not _has_room.acquire(blocking=False):
         return 0

@@ -65,13 +65,13 @@ class Inventory:
         return tracked.facts(stale, self._unheld() if stale else [])
 
     def _stale(self, tracked: TrackedOptimizer) -> list[Tensor]:
-        """Tensors an optimizer holds that are in no called model and never had a gradient."""
+        """Tensors an optimizer holds that are in no called model, and get no gradient."""
         called = (model for model in self._models if model.called or model.compiled)
         living = {id(param) for model in called for _, param in model.parameters()}
         return [
             param
             for param in tracked.params()
-            if param.requires_grad and id(param) not in living and id(param) not in tracked.fed
+            if param.requires_grad and id(param) not in living and tracked.is_starved(param)
         ]
 
     def _unheld(self) -> list[str]:

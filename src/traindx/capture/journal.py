@@ -15,7 +15,7 @@ from traindx.facts import Json
 from traindx.messages import say
 from traindx.records import RUN, Event, EventKind, Item, Sink, Site
 
-_PATIENCE = 0.25
+_PATIENCE = 1.0
 """Seconds between two writings at most, while there are steps."""
 
 

@@ -11,6 +11,8 @@ from typing import Any, cast
 from torch import Tensor, nn
 
 from traindx.capture.models import TrackedModel
+from traindx.capture.overwritten import Overwritten
+from traindx.capture.transfer import Part
 from traindx.facts import Json
 from traindx.records import Event, EventKind, Site
 
@@ -49,6 +51,7 @@ class Loads:
         self._counts: dict[int, _Counted] = {}
         self._pending: list[_Load] = []
         self._found: list[Event] = []
+        self._overwritten = Overwritten()
 
     def loaded(self, args: tuple[Any, ...], kwargs: dict[str, Any], keys: Any, step: int) -> None:
         """A state has been loaded, with these arguments and this result."""
@@ -64,6 +67,8 @@ class Loads:
         }
         missing, unexpected = {*keys.missing_keys}, {*keys.unexpected_keys}
         detail = _compared(module, named, missing, unexpected, assigns=assigns)
+        if not assigns:
+            self._overwritten.loaded(module, named, step)
         if detail["parameters"]:
             self._pending.append(_Load(weakref.ref(module), {**detail, "at": step}))
 
@@ -93,10 +98,14 @@ class Loads:
                 waiting.append(load)
         self._pending = waiting
 
-    def take(self) -> list[Event]:
+    def called(self, models: Iterable[TrackedModel], step: int) -> None:
+        """Some model is called."""
+        self._overwritten.called(models, step)
+
+    def take(self) -> list[Part]:
         """What was found and has not been told."""
         found, self._found = self._found, []
-        return found
+        return [*found, *self._overwritten.take()]
 
 
 def _argument(name: str, given: list[Any], at: int, kwargs: dict[str, Any]) -> Any:
@@ -144,8 +153,7 @@ def _renamed(lacking: Named, left: Named) -> tuple[str, int]:
     that stands between others. Only tensors of one shape fit.
     """
     candidates = {name: _fitting(name, lacking, left) for name in _prefixes(lacking, left)}
-    inner = {name: value for name, value in _unwrapped(left)}
-    wrapped = {name: value for name, value in _unwrapped(lacking)}
+    inner, wrapped = dict(_unwrapped(left)), dict(_unwrapped(lacking))
     common = sum(_alike(value, inner.get(name)) for name, value in wrapped.items())
     best = max(candidates, key=lambda name: candidates[name], default="")
     if common > candidates.get(best, 0):

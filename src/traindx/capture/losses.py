@@ -237,7 +237,8 @@ class Losses:
 
     def backward_ended(self, step: int) -> list[TrackedModel]:
         """Note the loss; the models whose gradients the pass has changed."""
-        reached = self._only or [m for m, mark in self._marks.items() if m.mark() != mark]
+        marks = [(m, mark) for m, mark in self._marks.items() if not m.is_elsewhere]
+        reached = self._only or [m for m, mark in marks if m.mark() != mark]
         if self._loss is not None and (reached or not self._models.given):
             self.tape.note(step, names(reached), self._loss, self.scale)
         return reached

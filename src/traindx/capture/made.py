@@ -12,7 +12,7 @@ from torch.optim.optimizer import Optimizer
 
 from traindx.capture.models import TrackedModel
 from traindx.capture.optimizers import Optimizers
-from traindx.capture.owners import Owners
+from traindx.capture.owners import Owners, common, parent
 from traindx.records import Scalar, Site
 
 _MANY = 64
@@ -91,7 +91,7 @@ class MadeOptimizers:
     def _replaced(self, step: int, models: list[TrackedModel]) -> Iterator[Scalar]:
         """Of each part of a model the longest line of optimizers of its parameters."""
         longest: dict[Site, _Line] = {}
-        for key, line in self._lines.items():
+        for key, line in [*self._lines.items()]:  # another thread may make one
             site = self._site(key, models) if line.count else None
             if site is not None and (site not in longest or line.count > longest[site].count):
                 longest[site] = line
@@ -106,9 +106,9 @@ class MadeOptimizers:
         last = next((optimizer for optimizer in living if _key(optimizer) == key), None)
         own = {id(param) for param in _params(last)} if last is not None else set[int]()
         for model in models if own else ():
-            found = [fqn.split(".") for fqn, param in model.parameters() if id(param) in own]
+            found = [parent(fqn) for fqn, param in model.parameters() if id(param) in own]
             if found:
-                return Site(model.name, ".".join(_shared(found)))
+                return Site(model.name, common(found))
         return None
 
     def _idle(
@@ -116,7 +116,7 @@ class MadeOptimizers:
     ) -> Iterator[Scalar]:
         idle = [
             (optimizer, step + 1 - made)
-            for ref, made in self._made
+            for ref, made in [*self._made]
             if (optimizer := ref()) is not None and not stepped.has_stepped(optimizer)
         ]
         if idle:
@@ -144,20 +144,11 @@ def _waiting(optimizer: Optimizer, models: list[TrackedModel], held: set[int]) -
     own = {id(param) for param in _params(optimizer)} - held
     for model in models if own else ():
         params = ((fqn, param) for fqn, param in model.parameters() if id(param) in own)
-        found = [fqn.split(".") for fqn, param in params if param.grad is not None]
+        found = [parent(fqn) for fqn, param in params if param.grad is not None]
         if found:
-            shared = ".".join(_shared(found))
+            shared = common(found)
             part = shared or model.confirmed
             yield Site(model.name, shared) if part else Site("", model.name)
-
-
-def _shared(paths: list[list[str]]) -> list[str]:
-    """What paths of parameters begin with in common, without the parameters' own names."""
-    shared = paths[0][:-1]
-    for path in paths[1:]:
-        alike = [a == b for a, b in zip(shared, path[:-1], strict=False)]
-        shared = shared[: alike.index(False) if False in alike else len(alike)]
-    return shared
 
 
 def _params(optimizer: Optimizer) -> list[Tensor]:

@@ -86,5 +86,8 @@ def trained(models: Iterable[TrackedModel]) -> Places:
 
 def few_entries(tensor: Tensor) -> Tensor:
     """Some sixteen entries, spread over a tensor."""
-    flat = tensor.detach().reshape(-1)
-    return flat[:: max(1, flat.numel() // 16)][:16]
+    size, tensor = tensor.numel(), tensor.detach()
+    apart = max(1, size // 16)
+    if type(tensor) is Tensor and tensor.is_contiguous():  # one call takes a quarter of slices
+        return tensor.as_strided((min(16, size),), (apart,))
+    return tensor.reshape(-1)[::apart][:16]

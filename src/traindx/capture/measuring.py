@@ -34,6 +34,7 @@ from traindx.capture.quiet import Quiet, Timed
 from traindx.capture.recorder import Place, Recorder
 from traindx.capture.steering import Steering
 from traindx.capture.taps import Taps
+from traindx.capture.threads import leaves_of
 from traindx.capture.transfer import Host, Part, Portion
 from traindx.capture.trap import Trap
 from traindx.capture.unregistered import Unregistered
@@ -185,7 +186,7 @@ class Measuring(Listening):
             self._tell(Collector.round_ends, model)
             self._first_weights.note(model)
         parts: list[Part] = [*self._evaluations.events(step)]
-        parts += [self._recorder.unread(), *self._recorder.skips(), *self._losses.reader.take(step)]
+        parts += [*self._recorder.parts(), *self._recorder.skips(), *self._losses.reader.take(step)]
         parts += [Description(step, facts) for facts in self._inventory.news(step)]
         parts += [self._optimizers.unread(step), *self._take(step)]
         parts += self._steering.scalars(step, self._optimizers)
@@ -249,6 +250,13 @@ class Measuring(Listening):
             optimizers = self._optimizers.of_this_thread()
             step, norm = self._rounds.step, norm if self._measuring else None
             self._clipping.clipped(largest, norm, step, self.backwards, optimizers)
+
+    @apart
+    def _others_backward_starts(self, tensors: object) -> None:
+        """Another thread calls `backward`: it may have been given a model or optimizer of ours."""
+        leaves = leaves_of(tensors)
+        self._models.trained_here(leaves)
+        self._optimizers.trained_here(leaves)
 
     def _begin_round(self) -> None:
         self._quiet.leave()

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from traindx.capture.given import Given
 from traindx.capture.owners import Owners, name_in_frames, own_parameters, unique
-from traindx.capture.threads import this_thread
+from traindx.capture.threads import Token, this_thread
 from traindx.facts import PathFacts
 
 _COMPILED_PREFIX = "_orig_mod."
@@ -32,7 +32,7 @@ class TrackedModel:
         order: Position of each module's first call, by fqn.
         calls: Calls of each module in the round going on, by fqn.
         paths: Best backward path to each parameter, by fqn.
-        thread: The thread that last called it.
+        thread: The thread that last called it, or differentiated a loss of it.
         batch_size: First dimension of its first tensor argument in the last training forward.
         sample: The other dimensions.
     """
@@ -50,7 +50,7 @@ class TrackedModel:
         self.paths: dict[str, PathFacts] = {}
         self.batch_size: int | None = None
         self.sample: tuple[int, ...] = ()
-        self.thread: object = None
+        self.thread: Token | None = None
         self._fqns: dict[int, str] = {}
         self._parts: list[_Part] | None = None
 
@@ -66,13 +66,18 @@ class TrackedModel:
         return root is not None and root.training
 
     def called_here(self) -> None:
-        """Note that the calling thread calls it."""
+        """Note that the calling thread calls it, or trains it."""
         self.thread = this_thread()
 
     @property
     def is_of_this_thread(self) -> bool:
         """Whether no other thread called it last."""
         return self.thread in (None, this_thread())
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether another living thread has it, which may be freeing its gradients any moment."""
+        return self.thread is not None and self.thread.is_elsewhere
 
     def modules(self) -> Iterator[tuple[str, nn.Module]]:
         """Its modules by fqn, without torch.compile's wrapper."""
@@ -197,9 +202,10 @@ class LooseParameters(TrackedModel):
         self._params.update({name: weakref.ref(tensor) for name, tensor in self._away.items()})
         self._away = {}
 
-    def forget(self) -> None:
-        """Know none any more."""
-        self._params = {}
+    def forget(self, ids: set[int] | None = None) -> None:
+        """Know none any more, or none of these ids."""
+        held = [] if ids is None else [*self._params.items()]
+        self._params = {name: ref for name, ref in held if id(ref()) not in (ids or ())}
 
     def modules(self) -> Iterator[tuple[str, nn.Module]]:
         """It has none."""
@@ -214,6 +220,8 @@ class LooseParameters(TrackedModel):
 class Models:
     """Every model seen, by its root; of those given, if any were.
 
+    Those that another living thread trains are there, but are not given out.
+
     Attributes:
         given: What the user has named, if anything.
     """
@@ -227,14 +235,15 @@ class Models:
         self._loose: LooseParameters | None = None
 
     def __iter__(self) -> Iterator[TrackedModel]:
-        living = [model for model in self._by_root.values() if model.root is not None]
-        return iter([*living, self._loose] if self._loose else living)
+        models = (m for m in [*self._by_root.values()] if m.root is not None)
+        here = [model for model in models if not model.is_elsewhere]
+        return iter([*here, self._loose] if self._loose else here)
 
     def only(self) -> TrackedModel | None:
         """The model, if there is but one, and none that is left alone."""
         if len(self._by_root) != 1 or self._loose is not None or not self.given.alone:
             return None
-        return next(iter(self._by_root.values()))
+        return next((m for m in self._by_root.values() if not m.is_elsewhere), None)
 
     @property
     def loose(self) -> LooseParameters | None:
@@ -294,6 +303,14 @@ class Models:
             model = self._by_root.get(id(part))
             if model is not None and model.root is part:
                 self._drop(model, part)
+
+    def trained_here(self, ids: set[int]) -> None:
+        """The calling thread, which is not the one watched, trains the parameters of these ids."""
+        for model in [*self._by_root.values()]:
+            if any(id(param) in ids for _, param in model.parameters()):
+                model.called_here()
+        if self._loose is not None:
+            self._loose.forget(ids)
 
     def drop_those_of_other_threads(self) -> None:
         """Forget the models that other threads call: their gradients may be freed any moment."""

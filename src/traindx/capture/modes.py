@@ -63,6 +63,19 @@ class Modes:
             if name.startswith(STATISTICS) and buffer is not None and buffer.is_floating_point()
         }
 
+    def initial(self, model: TrackedModel) -> list[str]:
+        """The modules whose running mean is all 0 and variance all 1, as no batch leaves them.
+
+        Of buffers on the host alone: to ask a device would make it wait.
+        """
+        return [fqn for fqn, part in self._of(model) if _is_initial(_buffers(part))]
+
+    def begins_initial(self, model: TrackedModel) -> bool:
+        """Whether this is so of the first module with running statistics: one look, not many."""
+        all_of = (_buffers(part) for _, part in self._of(model))
+        first = next((buffers for buffers in all_of if _pairs(buffers)), None)
+        return first is not None and _is_initial(first)
+
     def _of(self, model: TrackedModel) -> list[tuple[str, nn.Module]]:
         """Those that matter; looked for again when a model's modules are others than before."""
         fqns, found = self._parts.get(model, ({}, []))
@@ -81,6 +94,19 @@ def _marks(buffer: Tensor) -> Marks:
 
 def _buffers(module: nn.Module) -> dict[str, Tensor | None]:
     return cast("dict[str, Tensor | None]", vars(module)["_buffers"])
+
+
+def _pairs(buffers: dict[str, Tensor | None]) -> list[tuple[Tensor, Tensor]]:
+    """Running means and variances."""
+    named = [(buffers.get(f"{start}mean"), buffers.get(f"{start}var")) for start in STATISTICS]
+    return [(mean, var) for mean, var in named if mean is not None and var is not None]
+
+
+def _is_initial(buffers: dict[str, Tensor | None]) -> bool:
+    return any(
+        on_host(mean) and on_host(var) and not array(mean).any() and bool((array(var) == 1).all())
+        for mean, var in _pairs(buffers)
+    )
 
 
 def _matters(module: nn.Module) -> bool:

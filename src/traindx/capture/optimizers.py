@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
+from typing import cast
 
 from torch import Tensor
 from torch.optim.optimizer import Optimizer
@@ -14,6 +15,9 @@ from traindx.capture.threads import this_thread
 from traindx.capture.transfer import Lists, Numbers, Unread
 from traindx.facts import Json, OptimizerFacts
 from traindx.records import RUN, Event, EventKind, Scalar, Site
+
+_STARVED = 40
+"""Steps without a gradient after which a tensor of no model is taken to get none any more."""
 
 
 class ClearingCheck:
@@ -39,21 +43,27 @@ class ClearingCheck:
         self._entries: Tensor | None = None
         self._cleared = False
         self._backwards = 0
+        self._kept = self._discarded = self._lost = 0
         self._steps = self._uncleared = 0
 
     def backward_starts(self) -> None:
         """Compare with what was left behind."""
         self._before = self._state()
+        if self._before is None:  # to clear by zeros looks like clipping, and is not counted
+            self._discarded, self._kept = self._discarded + self._kept, 0
         if self._place is not None and (self._before != self._seen or self._changed_unseen()):
             self._cleared = True
+        self._seen = self._before  # a step within this pass meets a gradient that none has left
 
     def backward_ended(self) -> None:
         """Remember what this pass has left."""
         self._seen = self._state()
         self._backwards += self._seen != self._before
+        self._kept += self._seen != self._before
 
     def step_starts(self) -> None:
         """Judge the gradients the optimizer gets."""
+        self._lost = self._discarded if self._state() == self._seen else 0
         if self._place is None or not self._backwards:
             return  # the first step, or a closure computes the gradients within the step
         self._steps += 1
@@ -65,7 +75,7 @@ class ClearingCheck:
         if self._seen is None:
             self._place = self._with_gradient()
             self._seen = self._state()
-        self._cleared, self._backwards = False, 0
+        self._cleared, self._backwards, self._kept, self._discarded = False, 0, 0, 0
 
     def is_left(self) -> bool:
         """Whether the gradient watched is the one that the last step, or backward, has left.
@@ -85,6 +95,14 @@ class ClearingCheck:
         """Fraction of steps with uncleared gradients since last asked; None without a step."""
         steps, uncleared, self._steps, self._uncleared = self._steps, self._uncleared, 0, 0
         return uncleared / steps if steps else None
+
+    def lost(self) -> float | None:
+        """Backward passes before the last step whose gradients were cleared; None if none were.
+
+        Nothing is said if somebody has put other gradients in their place, made of all of them.
+        """
+        lost, self._lost = self._lost, 0
+        return float(lost) if lost else None
 
     def _changed_unseen(self) -> bool:
         """Whether the entries kept are no longer those of the gradient."""
@@ -125,8 +143,7 @@ class TrackedOptimizer:
     Attributes:
         name: Unique name in the run.
         clearing: Whether its gradients are cleared between steps.
-        thread: The thread that stepped it last.
-        fed: Ids of parameters that have had a gradient at a step of it.
+        thread: The thread that last stepped it, or trained what it holds.
         steps: Steps it has completed.
     """
 
@@ -136,7 +153,7 @@ class TrackedOptimizer:
         self.kind = type(optimizer).__name__
         self.clearing = ClearingCheck(self._ref)
         self.thread = this_thread()
-        self.fed: set[int] = set()
+        self._fed: dict[int, int] = {}
         self.steps = 0
 
     @property
@@ -153,7 +170,12 @@ class TrackedOptimizer:
 
     def note_fed(self) -> None:
         """Note which parameters have a gradient now."""
-        self.fed.update([id(param) for param in self.params() if param.grad is not None])
+        fed = [id(param) for param in self.params() if param.grad is not None]
+        self._fed.update(dict.fromkeys(fed, self.steps))
+
+    def is_starved(self, param: Tensor) -> bool:
+        """Whether a parameter has had no gradient at any of its last steps that were looked at."""
+        return self._fed.get(id(param), -_STARVED) + _STARVED <= self.steps
 
     def step_ended(self) -> None:
         """Note a completed step."""
@@ -162,7 +184,9 @@ class TrackedOptimizer:
 
     def numbers(self) -> dict[str, float | Tensor]:
         """What is known of it, some of it on a device."""
-        numbers = {"lr": self.lr(), "grad.uncleared": self.clearing.fraction()}
+        clearing = self.clearing
+        numbers = {"lr": self.lr(), "grad.uncleared": clearing.fraction()}
+        numbers["grad.discarded"] = clearing.lost()
         return {name: number for name, number in numbers.items() if number is not None}
 
     def lr(self) -> float | Tensor | None:
@@ -195,12 +219,18 @@ class Optimizers:
         self._flags: list[tuple[int, str, Tensor]] = []
 
     def __iter__(self) -> Iterator[TrackedOptimizer]:
-        return iter([t for t in self._tracked.values() if t.optimizer is not None])
+        return iter([t for t in [*self._tracked.values()] if t.optimizer is not None])
 
     def of_this_thread(self) -> list[TrackedOptimizer]:
         """Those that this thread stepped last: another may be freeing the gradients of its own."""
         here = this_thread()
         return [tracked for tracked in self if tracked.thread is here]
+
+    def trained_here(self, ids: set[int]) -> None:
+        """The calling thread, which is not the one watched, trains the parameters of these ids."""
+        for tracked in self:
+            if any(id(param) in ids for param in tracked.params()):
+                tracked.thread = this_thread()
 
     def unread(self, step: int) -> Unread:
         """The numbers of each, at the site of its name, for the host to read."""
@@ -275,8 +305,14 @@ def _number(tensor: Tensor) -> float | Tensor | None:
 
 
 def _settings(group: dict[str, object]) -> dict[str, Json]:
-    return {
-        key: value
-        for key, value in group.items()
-        if key != "params" and isinstance(value, bool | int | float | str)
-    }
+    settings = {key: _setting(value) for key, value in group.items() if key != "params"}
+    return {key: value for key, value in settings.items() if value is not None}
+
+
+def _setting(value: object) -> Json:
+    """A setting as plain data, such as Adam's two betas; None if it is none."""
+    if isinstance(value, bool | int | float | str):
+        return value
+    several = cast("tuple[object, ...]", value) if type(value) is tuple else ()
+    numbers: list[Json] = [float(each) for each in several if isinstance(each, int | float)]
+    return numbers if numbers and len(numbers) == len(several) else None

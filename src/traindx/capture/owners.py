@@ -12,7 +12,8 @@ import inspect
 import sys
 import types
 import weakref
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from itertools import takewhile
 from operator import attrgetter
 from typing import Any, cast
 
@@ -171,3 +172,15 @@ def unique(name: str, taken: Container[str]) -> str:
         number += 1
         free = f"{name}#{number}"
     return free
+
+
+def parent(fqn: str) -> str:
+    """The dotted path of the module that a parameter or module is a part of."""
+    return fqn.rpartition(".")[0]
+
+
+def common(fqns: Iterable[str]) -> str:
+    """What dotted paths begin with in common: the innermost module around modules."""
+    paths = [fqn.split(".") for fqn in fqns]
+    alike = takewhile(lambda parts: len({*parts}) == 1, zip(*paths, strict=False))
+    return ".".join(parts[0] for parts in alike)

@@ -30,7 +30,7 @@ from traindx.capture.taps import in_graph_task
 _internals = cast(Any, torch)._C
 dispatch_modes: Callable[[], int] = _internals._len_torch_dispatch_stack
 function_modes: Callable[[], int] = _internals._len_torch_function_stack
-is_tracing: Callable[[], bool] = _internals._is_tracing
+is_grad_enabled = torch.is_grad_enabled
 
 
 def _nothing() -> None:
@@ -69,8 +69,9 @@ class Quiet:
         self._optimizer: Callable[[], Optimizer | None] = _nothing
         self._model = ""
         self._tracked: TrackedOptimizer | None = None
-        self._left = 0
+        self._steps = 0
         self._until = 0.0
+        self._ends: list[float] = []
         self._loss: float | Tensor | None = None
 
     def begin(
@@ -89,23 +90,28 @@ class Quiet:
             return
         self._root, self._optimizer = ref(root), ref(optimizer)
         self._model, self._tracked = model.name, tracked
-        self._left, self._until = steps, until
+        self._steps, self._until = steps, until
 
     def leave(self) -> None:
         """Something else has come up: all goes the long way."""
         self._root = self._optimizer = _nothing
+        self._count()
+
+    def _count(self) -> None:
+        """Tell whoever counts steps of those that have passed; the round's number goes along."""
+        ends, self._ends = self._ends, []
+        if ends and self._tracked is not None:
+            self._tracked.steps += len(ends)
+            self._rounds.alone_turned(self._tracked.name, len(ends))
+            self._cadence.steps_passed(ends)
 
     def forward_starts(self, module: nn.Module) -> bool:
         """The outermost module of a forward pass is called."""
         try:
-            if in_graph_task():  # checkpointing runs a segment again
-                return self._root() is not None
-            return (
-                module is self._root()
-                and module.training
-                and torch.is_grad_enabled()
-                and not is_tracing()
-            )
+            root = self._root()
+            if module is root and module.training and is_grad_enabled():
+                return True
+            return root is not None and in_graph_task()  # checkpointing runs a segment again
         except Exception as error:
             return self._failed(error)
 
@@ -114,7 +120,7 @@ class Quiet:
         try:
             if type(tensors) is not Tensor or self._root() is None or self._tape.scaling:
                 return False
-            if tensors.grad_fn is None or dispatch_modes() or function_modes():
+            if tensors.is_leaf or dispatch_modes() or function_modes():
                 return False
             self._loss = self._read(tensors)
             self.backwards += self._loss is not None
@@ -148,18 +154,15 @@ class Quiet:
 
     def step_ended(self, optimizer: Optimizer) -> bool:
         """An optimizer has stepped, which ends the step unless more is to be done."""
-        tracked = self._tracked
-        if optimizer is not self._optimizer() or tracked is None or self._left <= 0:
-            return False
-        if "found_inf" in optimizer.__dict__:  # a GradScaler's, whose step may be an idle one
+        if optimizer is not self._optimizer():
             return False
         now = self._clock()
-        if now >= self._until:
+        idle = "found_inf" in optimizer.__dict__  # a GradScaler's, whose step may be an idle one
+        if idle or now >= self._until or len(self._ends) >= self._steps:
+            self._count()
             return False
-        self._left -= 1
-        tracked.steps += 1
-        self._rounds.alone_turned(tracked.name)
-        self._cadence.step_passed(now)
+        self._rounds.step += 1
+        self._ends.append(now)
         return True
 
     def _failed(self, error: Exception) -> bool:

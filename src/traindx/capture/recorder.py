@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import weakref
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from torch import Tensor
 
 from traindx.capture.models import TrackedModel
-from traindx.capture.transfer import Lists, Numbers, Unread
+from traindx.capture.transfer import Lists, Numbers, Part, Unread
 from traindx.facts import Json
 from traindx.records import Bundle, Event, EventKind, Item, Point, Site, Vector
 from traindx.stats import Row, exponents, summarize, summarize_all, unmeasurable
@@ -19,6 +20,10 @@ from traindx.stats.rows import Statistics
 Place = tuple[TrackedModel, str, Point]
 """What of which part of a model."""
 _Named = tuple[TrackedModel, str, str]
+_GRAD, _APPLIED = Point.GRAD, Point.APPLIED_GRAD
+_Seen = tuple[weakref.ref[Tensor] | None, int, Row | None]
+"""A gradient, its version, and what was read of it."""
+_UNSEEN: _Seen = None, 0, None
 _WITH_EXPONENTS = (Point.OUTPUT, Point.GRAD)
 
 
@@ -63,6 +68,8 @@ class Recorder:
         self._rows: dict[Place, list[Row | _Far]] = {}
         self._scalars: dict[_Named, float | Tensor] = {}
         self._vectors: dict[_Named, Tensor] = {}
+        self._known: dict[Hashable, Row] = {}
+        self._gradients: dict[int, _Seen] = {}
         self._last: tuple[Place, int] | None = None
         self._step_before = 0
         self._layout: tuple[list[Place], list[_Named]] = [], []
@@ -87,19 +94,58 @@ class Recorder:
         *,
         zeros: bool = False,
         scale: float | Tensor | None = None,
-        replace: bool = False,
+        same: Hashable = None,
     ) -> bool:
-        """Summarize a tensor now; further ones at the same place merge unless `replace`.
+        """Summarize a tensor now; further ones at the same place in a round merge.
 
         False if it cannot be measured, which `skips` will tell.
+
+        Args:
+            place: Where it was met.
+            tensor: What was met.
+            zeros: Whether to count zeros.
+            scale: What it is to be divided by.
+            same: What no other numbers have in this round: where it comes again, the tensor is not
+                read again.
         """
+        known = None if same is None else self._known.get(same)
+        row = self._read(place, tensor, known, scale, zeros=zeros)
+        if row is not None and same is not None:
+            self._known[same] = row
+        return row is not None
+
+    def gradient(self, place: Place, gradient: Tensor, scale: float | Tensor | None) -> None:
+        """Summarize the gradient of an output: an addition passes one on to all that it adds."""
+        known, (seen, version, row) = None, self._gradients.get(id(gradient), _UNSEEN)
+        if seen is not None and seen() is gradient and version == gradient._version:
+            known = row
+        row = self._read(place, gradient, known, scale)
+        if row is not None:
+            self._gradients[id(gradient)] = weakref.ref(gradient), gradient._version, row
+
+    def _read(
+        self,
+        place: Place,
+        tensor: Tensor,
+        known: Row | None,
+        scale: float | Tensor | None,
+        *,
+        zeros: bool = False,
+    ) -> Row | None:
+        """Note the row that is known of a tensor, or read it; None if it cannot be measured."""
         if reason := unmeasurable(tensor):
             self._skipped[place] = reason
-            return False
+            return None
         self._last = place, id(tensor)
-        row = summarize(tensor, sample_at=self.step if zeros else None, start=self.step)
-        self._keep(place, tensor, row, scale, replace=replace)
-        return True
+        row = known
+        if row is None:
+            row = summarize(tensor, sample_at=self.step if zeros else None, start=self.step)
+        self._keep(place, tensor, row, scale)
+        return row
+
+    def let_go(self) -> None:
+        """Refer to no tensor, not even weakly."""
+        self._known, self._gradients = {}, {}
 
     def tensors(
         self, found: Sequence[tuple[Place, Tensor]], *, scale: float | Tensor | None = None
@@ -118,9 +164,15 @@ class Recorder:
             self._keep(place, tensor, row, scale, replace=True)
 
     def _keep(
-        self, place: Place, tensor: Tensor, row: Row, scale: float | Tensor | None, *, replace: bool
+        self,
+        place: Place,
+        tensor: Tensor,
+        row: Row,
+        scale: float | Tensor | None,
+        *,
+        replace: bool = False,
     ) -> None:
-        kept = _kept(row, scale)
+        kept = row if scale is None and type(row.total) is float else _kept(row, scale)
         if replace or place not in self._rows:
             self._rows[place] = [kept]
         else:
@@ -184,8 +236,8 @@ class Recorder:
             for key in [k for k in noted if k[0] is model and k[2].startswith("output.")]:
                 del noted[key]
 
-    def unread(self) -> Unread:
-        """Everything of confirmed models, for the host to read, and begin anew."""
+    def parts(self) -> list[Part]:
+        """Everything of confirmed models, to be written, and begin anew."""
         rows = [
             (place, kept)
             for place, several in self._rows.items()
@@ -195,21 +247,35 @@ class Recorder:
         scalars = [(key, value) for key, value in self._scalars.items() if key[0].confirmed]
         vectors = [(key, value) for key, value in self._vectors.items() if key[0].confirmed]
         self._rows, self._scalars, self._vectors = {}, {}, {}
+        self.let_go()
         self.round += 1
         self.wants_vectors = _has_vectors(self.round)
         self._step_before = self.step
+        near = _all_near(rows)
+        if near is None or vectors or any(type(value) is not float for _, value in scalars):
+            return [self._unread(rows, scalars, vectors)]
+        # On the host there is nothing to wait for, which would cost as much again.
+        numbers = cast("list[float]", [value for _, value in scalars])
+        return [*self._bundled(self.step, _statistics(near), [key for key, _ in scalars], numbers)]
+
+    def _unread(
+        self,
+        rows: list[tuple[Place, Row | _Far]],
+        scalars: list[tuple[_Named, float | Tensor]],
+        vectors: list[tuple[_Named, Tensor]],
+    ) -> Unread:
         far = [kept for _, kept in rows if isinstance(kept, _Far)]
         scales = {id(kept.scale): kept.scale for kept in far if kept.scale is not None}
         at = {key: i for i, key in enumerate(scales)}
-        known = [(place, _awaited(kept, at)) for place, kept in rows] if far else rows
+        known = [(place, _awaited(kept, at)) for place, kept in rows]
         fields = [field for kept in far for field in kept.row.fields]
         values = [*scales.values(), *fields, *[value for _, value in scalars]]
         named, listed, step = [key for key, _ in scalars], [key for key, _ in vectors], self.step
 
         def items(numbers: Numbers, lists: Lists) -> Iterator[Item]:
             first, last = len(at), len(numbers) - len(named)
-            records = _records(known, numbers[first:last], numbers[:first])
-            yield from self._bundled(step, records, named, numbers[last:])
+            statistics = _arrived(known, numbers[first:last], numbers[:first])
+            yield from self._bundled(step, statistics, named, numbers[last:])
             yield from _vectors(step, listed, lists)
 
         return Unread(values, [value for _, value in vectors], items)
@@ -217,10 +283,11 @@ class Recorder:
     def _bundled(
         self,
         step: int,
-        records: list[tuple[Place, Statistics]],
+        statistics: list[tuple[Place, Statistics]],
         named: list[_Named],
         numbers: Numbers,
     ) -> Iterator[Bundle]:
+        records = _told(statistics)
         if not (records or named):
             return
         keys = [place for place, _ in records], named
@@ -228,12 +295,13 @@ class Recorder:
             self._layout = keys
             self._places = tuple((point, Site(m.name, fqn)) for (m, fqn, point), _ in records)
             self._names = tuple((quantity, Site(m.name, fqn)) for m, fqn, quantity in named)
-        counts, moments = array("q"), array("d")
-        for _, (count, mean, m2, low, high, *others) in records:
-            counts.append(count)
-            counts.extend(others)
-            moments.extend((mean, m2, low, high))
-        yield Bundle(step, self._places, counts, moments, self._names, array("d", numbers))
+        counts: list[int] = []
+        moments: list[float] = []
+        for _, (count, mean, m2, low, high, nonfinite, sampled, zeros) in records:
+            counts += (count, nonfinite, sampled, zeros)
+            moments += (mean, m2, low, high)
+        arrays = array("q", counts), array("d", moments)
+        yield Bundle(step, self._places, *arrays, self._names, array("d", numbers))
 
     def skips(self) -> list[Event]:
         """What could not be measured and has not been told yet."""
@@ -272,25 +340,42 @@ def _awaited(kept: Row | _Far, at: dict[int, int]) -> Row | _Awaited:
     return _Awaited(row, None if kept.scale is None else at[id(kept.scale)])
 
 
-def _records(
-    known: Sequence[tuple[Place, Row | _Far | _Awaited]], fields: Numbers, scales: Numbers
+def _all_near(rows: list[tuple[Place, Row | _Far]]) -> list[tuple[Place, Row]] | None:
+    """The rows if all are on the host."""
+    near = all(type(kept) is Row for _, kept in rows)
+    return cast("list[tuple[Place, Row]]", rows) if near else None
+
+
+def _statistics(rows: list[tuple[Place, Row]]) -> list[tuple[Place, Statistics]]:
+    return [(place, row.numbers()) for place, row in rows]
+
+
+def _arrived(
+    known: Sequence[tuple[Place, Row | _Awaited]], fields: Numbers, scales: Numbers
 ) -> list[tuple[Place, Statistics]]:
-    grads: dict[tuple[TrackedModel, str], Statistics] = {}
-    found: list[tuple[Place, Statistics]] = []
+    """The statistics, once what was on a device has arrived."""
     arrived = iter(fields)
-    for place, kept in known:
-        model, fqn, point = place
-        if isinstance(kept, _Awaited):
-            stats = kept.numbers([*islice(arrived, 5)], scales)
-        else:
-            assert isinstance(kept, Row)
-            stats = kept.numbers()
-        if point is Point.GRAD:
-            grads[model, fqn] = stats
-        # Clipping multiplies every gradient, most often by 1: only what changed is told.
-        if point is not Point.APPLIED_GRAD or grads.get((model, fqn)) != stats:
-            found.append((place, stats))
-    return found
+    return [
+        (place, kept.numbers())
+        if isinstance(kept, Row)
+        else (place, kept.numbers([*islice(arrived, 5)], scales))
+        for place, kept in known
+    ]
+
+
+def _told(statistics: list[tuple[Place, Statistics]]) -> list[tuple[Place, Statistics]]:
+    """Those worth telling.
+
+    Clipping multiplies every gradient, most often by 1: only what changed is told.
+    """
+    if not any(place[2] is _APPLIED for place, _ in statistics):
+        return statistics
+    grads = {place[:2]: stats for place, stats in statistics if place[2] is _GRAD}
+    return [
+        (place, stats)
+        for place, stats in statistics
+        if place[2] is not _APPLIED or grads.get(place[:2]) != stats
+    ]
 
 
 def _vectors(step: int, keys: list[_Named], lists: Lists) -> Iterable[Vector]:

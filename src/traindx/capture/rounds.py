@@ -77,11 +77,10 @@ class Rounds:
             return None
         return self._in_use[0]
 
-    def alone_turned(self, optimizer: Hashable) -> None:
-        """Note a round that was a turn of the one that is alone."""
-        self._turns[optimizer] += 1
-        self._last_seen[optimizer] = self.step
-        self.step += 1
+    def alone_turned(self, optimizer: Hashable, count: int) -> None:
+        """Note the turns, of the one that is alone, that the last so many rounds were."""
+        self._turns[optimizer] += count
+        self._last_seen[optimizer] = self.step - 1
 
     def pending(self) -> bool:
         """Whether the round has had a turn but waits for another."""

@@ -34,6 +34,13 @@ Observer = Callable[[nn.Module, object], None]
 
 operations: Callable[[], int] = cast(Any, torch)._C._autograd._get_sequence_nr
 """How many operations autograd has noted in this thread."""
+graph_task: Callable[[], int] = cast(Any, torch)._C._current_graph_task_id
+"""The backward pass that this thread is inside of; -1 if there is none."""
+
+# What `torch.compiler.is_compiling` asks, in one call instead of two: it is asked at every call of
+# a module. Dynamo takes the function for true, and the flag is that of the other tracers.
+in_dynamo = torch.compiler.is_dynamo_compiling
+compiler = cast(Any, torch.compiler)
 
 
 class Listener(Protocol):
@@ -189,7 +196,7 @@ class Taps:
         # The stack is walked only where a step has begun and not ended: within it, or after one
         # that has raised.
         def step_starts(optimizer: Optimizer, _args: object, _kwargs: object) -> None:
-            if torch.compiler.is_compiling():
+            if compiler._is_compiling_flag or in_dynamo():
                 return
             if in_step and _is_nested(optimizer):
                 nested.add(id(optimizer))
@@ -200,7 +207,7 @@ class Taps:
                 listener.step_starts(optimizer)
 
         def step_ended(optimizer: Optimizer, _args: object, _kwargs: object) -> None:
-            if torch.compiler.is_compiling() or (nested and _is_nested(optimizer)):
+            if compiler._is_compiling_flag or in_dynamo() or (nested and _is_nested(optimizer)):
                 return
             in_step.discard(id(optimizer))
             nested.discard(id(optimizer))
@@ -238,33 +245,43 @@ class Taps:
         self._tap(owner, "__call__", self._call)
 
     def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        state, listener, is_compiling = self.calls, self._listener, torch.compiler.is_compiling
+        state, listener = self.calls, self._listener
+        # Ours then stands for torch's own, with no frame more, and costs a fourth.
+        direct = _chooses_between_two(original)
 
         @functools.wraps(original)
-        def call(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            if is_compiling():
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if compiler._is_compiling_flag or in_dynamo():
                 return original(self, *args, **kwargs)
             observer = state.observer
+            if direct and self._compiled_call_impl is None:
+                proceed = self._call_impl
+            else:
+                proceed = functools.partial(original, self)
             if observer is None:
-                return original(self, *args, **kwargs)
-            began = operations()
+                return proceed(*args, **kwargs)
             if observer is not OUTSIDE:
-                result = original(self, *args, **kwargs)
+                began = operations()
+                result = proceed(*args, **kwargs)
                 state.began = began
                 observer(self, result)
                 return result
-            # Of each module called, torch has three frames on the stack and we one more: a model
-            # nested almost to the limit must not exceed it for us, nor where we measure.
-            frames = sys.getrecursionlimit() // 3 + ROOM
-            limit = 0
+            frames = limit = 0
             try:
                 state.observer = None
-                limit = make_room(frames)
                 passing = state.passing
-                if passing is not None and passing.forward_starts(self):
-                    return original(self, *args, **kwargs)
+                passes = passing is not None and passing.forward_starts(self)
+                if not (passes and direct):
+                    # Of each module called, torch has three frames on the stack, and we one more
+                    # where ours stands for none of them, or where we go through all modules: a
+                    # model nested almost to the limit must not exceed it for us.
+                    frames = ROOM + sys.getrecursionlimit() // 3
+                    limit = make_room(frames)
+                if passes:
+                    return proceed(*args, **kwargs)
+                began = operations()
                 listener.forward_starts(self, args, kwargs)
-                result = original(self, *args, **kwargs)
+                result = proceed(*args, **kwargs)
                 if state.observer is not None:
                     state.began = began
                     state.observer(self, result)
@@ -275,7 +292,8 @@ class Taps:
                 raise
             finally:
                 state.observer = OUTSIDE
-                give_back(limit, frames)
+                if limit:
+                    give_back(limit, frames)
 
         return call
 
@@ -284,7 +302,7 @@ class Taps:
 
         @functools.wraps(original)
         def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-            if in_graph_task():  # reentrant checkpointing calls backward inside backward
+            if graph_task() != -1:  # reentrant checkpointing calls backward inside backward
                 return original(tensors, *args, **kwargs)
             passing = state.passing
             if passing is not None and passing.backward_starts(tensors):
@@ -352,7 +370,16 @@ class Taps:
 
 def in_graph_task() -> bool:
     """Whether this thread is inside a running backward pass."""
-    return torch._C._current_graph_task_id() != -1  # pyright: ignore[reportPrivateUsage]
+    return graph_task() != -1
+
+
+def _chooses_between_two(call: Any) -> bool:
+    """Whether that is torch's own call of a module.
+
+    All it does is to call `_compiled_call_impl` if there is one, and else `_call_impl`.
+    """
+    code = getattr(call, "__code__", None)
+    return getattr(code, "co_names", None) == ("_compiled_call_impl", "_call_impl")
 
 
 def _is_nested(optimizer: Optimizer) -> bool:

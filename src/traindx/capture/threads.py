@@ -3,26 +3,59 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any, cast
 
+from torch import Tensor
+
+from traindx.capture.nodes import name_of
 from traindx.messages import say
 
 _OTHERS = say("models are called in another thread, too: only one thread's training is measured")
 
 
-class _Token(threading.local):
-    """An object of each thread's own."""
+class Token:
+    """What stands for a thread: the system gives the number of a dead one to the next."""
 
     def __init__(self) -> None:
-        self.here = object()
+        self._thread = threading.current_thread()
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it is another thread's, which lives."""
+        return self is not this_thread() and self._thread.is_alive()
 
 
-_token = _Token()
+class _Tokens(threading.local):
+    """A token of each thread's own."""
+
+    def __init__(self) -> None:
+        self.here = Token()
 
 
-def this_thread() -> object:
-    """What stands for the calling thread: the system gives the number of a dead one to the next."""
-    return _token.here
+_tokens = _Tokens()
+
+
+def this_thread() -> Token:
+    """The token of the calling thread."""
+    return _tokens.here
+
+
+def leaves_of(tensors: object) -> set[int]:
+    """Ids of the tensors whose gradients a backward pass from these will free and make."""
+    # An iterator is torch's to consume.
+    roots = cast("Iterable[object]", tensors) if isinstance(tensors, list | tuple) else (tensors,)
+    stack: list[Any] = [root.grad_fn for root in roots if isinstance(root, Tensor)]
+    seen: set[Any] = {None}
+    leaves: set[int] = set()
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            if name_of(node).endswith("AccumulateGrad"):
+                leaves.add(id(node.variable))
+            stack.extend(child for child, _ in node.next_functions)
+    return leaves
 
 
 class TrainingThread:
@@ -36,18 +69,22 @@ class TrainingThread:
         self._tell = tell
         self._told = False
         self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
-        self._claimed: object = None
+        self._claimed: Token | None = None
 
     def may_be_this(self) -> bool:
         """Whether no other living thread has been found to train."""
         if self._claimed is this_thread():
             return True
-        here = self._thread is None or not self._thread.is_alive()
+        here = not self.is_elsewhere
         if not (here or self._told):
             self._told = True
             self._tell(_OTHERS)
         return here
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether another living thread is the one."""
+        return self._claimed is not None and self._claimed.is_elsewhere
 
     @property
     def is_here(self) -> bool:
@@ -60,7 +97,6 @@ class TrainingThread:
             return True
         with self._lock:
             if self.may_be_this():
-                self._thread = threading.current_thread()
                 self._claimed = this_thread()
                 return True
             return False

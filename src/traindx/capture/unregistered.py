@@ -1,8 +1,9 @@
-"""Tensors in a model's attributes that are trained like parameters but are not registered."""
+"""What a model's attributes hold that is trained and not registered, or registered many times."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import cast
 
@@ -45,6 +46,8 @@ class Unregistered:
         known = held | {id(param) for _, param in model.parameters()}
         parts = {id(module) for _, module in model.modules()}
         for fqn, module in model.modules():
+            if times := _repeated(module):
+                yield Scalar(step, "model.repeated", float(times), Site(model.name, fqn))
             for name, value in [*vars(module).items()]:
                 if name in _OWN:
                     continue
@@ -59,6 +62,16 @@ class Unregistered:
             return False
         before, self._seen[id(tensor)] = self._seen.get(id(tensor)), tensor._version
         return before == tensor._version
+
+
+def _repeated(module: nn.Module) -> int:
+    """How often the same trained module stands in a list of modules; 0 if each stands once."""
+    if type(module) not in (nn.ModuleList, nn.Sequential):
+        return 0
+    parts = cast("Iterable[nn.Module]", module)
+    trained = (id(part) for part in parts if any(p.requires_grad for p in part.parameters()))
+    most = max(Counter(trained).values(), default=0)
+    return most if most > 1 else 0
 
 
 def _tensors(value: object, parts: set[int], depth: int = 2) -> Iterator[Tensor]:

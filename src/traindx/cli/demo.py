@@ -61,6 +61,7 @@ def demo(
     lang: Lang = None,
 ) -> None:
     """Train and diagnose three small programs on Fashion-MNIST; about a minute."""
+    outcome.must_have_torch()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -106,7 +107,12 @@ def _train(program: Program, folder: Path, weights: Path, progress: Progress, ta
     for line in _lines(words):
         progress.console.print(f"  {line}", markup=False, highlight=False)
         progress.advance(task)
-    return next(path for path in run_files(folder) if path not in before)
+    made = next((path for path in run_files(folder) if path not in before), None)
+    if made is None:
+        raise UsageError(
+            say("Nothing could be saved in `{folder}`. Choose another folder.", folder=folder)
+        )
+    return made
 
 
 def _lines(words: list[str]) -> Iterator[str]:

@@ -78,6 +78,11 @@ def main() -> None:
     except TraindxError as error:
         outcome.tell(error.message, sys.stderr)
         sys.exit(error.exit_code)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        outcome.tell(outcome.NO_TORCH, sys.stderr)
+        sys.exit(TraindxError.exit_code)
     except OSError as error:  # such as a full standard output
         reason = error.strerror or str(error)
         outcome.tell(say("Cannot go on: {reason}.", reason=reason), sys.stderr)

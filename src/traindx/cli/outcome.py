@@ -8,6 +8,7 @@ import shutil
 import sys
 from contextlib import AbstractContextManager
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TextIO
 
@@ -21,6 +22,33 @@ from traindx.languages import translate
 from traindx.messages import say
 from traindx.report.untrusted import plain
 from traindx.run import Run
+
+NO_TORCH = say(
+    "This needs PyTorch, which is not installed here. Install it as your system needs it, for "
+    "instance with `pip install torch`."
+)
+
+
+def must_have_torch() -> None:
+    """Refuse to begin what cannot be done without it.
+
+    Raises:
+        UsageError: It is not installed.
+    """
+    if find_spec("torch") is None:
+        raise UsageError(NO_TORCH)
+
+
+def must_exist(script: str) -> None:
+    """Refuse a script that is not there.
+
+    Raises:
+        UsageError: There is nothing of this name.
+    """
+    if not Path(script).exists():
+        raise UsageError(
+            say("There is no script `{script}`. Give the path of a Python file.", script=script)
+        )
 
 
 def open_run(path: Path | None, config: Config) -> Run:

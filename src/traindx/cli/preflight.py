@@ -6,7 +6,6 @@ import contextlib
 import os
 import sys
 from datetime import datetime
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
@@ -243,13 +242,7 @@ def _file(name: str | None) -> str | None:
 
 
 def _words(target: list[str] | None, *, module: bool) -> list[str]:
-    if find_spec("torch") is None:
-        raise UsageError(
-            say(
-                "`traindx preflight` needs PyTorch, which is not installed here. Install it as "
-                "your system needs it, or with `pip install traindx[torch]`."
-            )
-        )
+    outcome.must_have_torch()
     if not target:
         raise UsageError(
             say(
@@ -257,8 +250,6 @@ def _words(target: list[str] | None, *, module: bool) -> list[str]:
                 "`traindx preflight package.module:name`."
             )
         )
-    if not (module or is_named(target, module=module) or Path(target[0]).exists()):
-        raise UsageError(
-            say("There is no script `{script}`. Give the path of a Python file.", script=target[0])
-        )
+    if not (module or is_named(target, module=module)):
+        outcome.must_exist(target[0])
     return target

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, TextIO
 
@@ -140,18 +139,10 @@ def _tell(
 
 def _target(words: list[str] | None, *, module: bool) -> tuple[str, list[str]]:
     """What to run, and its arguments."""
-    if find_spec("torch") is None:
-        raise UsageError(
-            say(
-                "`traindx run` needs PyTorch, which is not installed here. Install it as your "
-                "system needs it, or with `pip install traindx[torch]`."
-            )
-        )
+    outcome.must_have_torch()
     if not words:
         example = "traindx run -m package.train" if module else "traindx run train.py"
         raise UsageError(say("`traindx run` needs a script: `{example}`.", example=example))
-    if not (module or Path(words[0]).exists()):
-        raise UsageError(
-            say("There is no script `{script}`. Give the path of a Python file.", script=words[0])
-        )
+    if not module:
+        outcome.must_exist(words[0])
     return words[0], words[1:]

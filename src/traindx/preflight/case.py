@@ -324,7 +324,8 @@ def compared_of(entry: Entry) -> Compared | None:
     """A call of a known loss function as what it compares; None if that is no pair of tensors."""
     assert entry.function in LOSSES
     named = inspect.signature(entry.function).bind(*entry.args, **entry.kwargs).arguments
-    prediction, target = (named.pop(name) for name in list(named)[:2])
+    first, second = list(named)[:2]
+    prediction, target = named.pop(first), named.pop("target" if second == "input2" else second)
     if not isinstance(prediction, Tensor) or not isinstance(target, Tensor):
         return None
     return Compared(entry.name, prediction, target, named, entry.result)

@@ -8,7 +8,8 @@ for, there or in evaluation.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Literal, cast
 
 import torch
@@ -17,9 +18,9 @@ from torch.nn.utils.parametrizations import (
     _SpectralNorm,  # pyright: ignore[reportPrivateUsage]
 )
 from torch.nn.utils.spectral_norm import SpectralNorm
-from torch.overrides import TorchFunctionMode
 
-from traindx.preflight.structures import named_tensors
+from traindx.preflight.calls import Call, Calls
+from traindx.preflight.structures import tensors
 
 DROPOUTS = {
     *("dropout", "dropout_", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout"),
@@ -44,7 +45,7 @@ _MANY = 256
 Mask = Literal["mean", "ones"]
 
 
-class Expected(TorchFunctionMode):
+class Expected(Calls):
     """Inside, dropouts do on average what they do.
 
     Args:
@@ -64,31 +65,17 @@ class Expected(TorchFunctionMode):
         self._drawn: set[int] = set()
         self._learned: set[int] = set()
 
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Iterable[type],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        """Call the function, or what it is on average."""
-        kwargs = dict(kwargs or {})
-        name = getattr(func, "__name__", "")
-        if name in DROPOUTS:
-            result = kwargs["input"] if "input" in kwargs else args[0]
-            self._follow(name, [result], [result])
+    def answer(self, call: Call) -> Any:
+        """What it returns on average."""
+        if call.name in DROPOUTS:
+            result = call.argument("input", 0)
+            self._follow(call.name, [result], [result])
             return result
-        if name == "multi_head_attention_forward":
-            kwargs["training"] = False
-        if name in ("rrelu", "rrelu_"):
-            args, kwargs = args[:3], {**kwargs, "training": False}
-        if name == "scaled_dot_product_attention":
-            args, kwargs = args[:4], {**kwargs, "dropout_p": 0.0}
-        given = [tensor for _, tensor in named_tensors([list(args), kwargs])]
-        result = self._on_average(name, args, given)
+        call, given = _quiet(call), call.given()
+        result = self._on_average(call.name, call.args, given)
         if result is None:
-            result = func(*args, **kwargs)
-        self._follow(name, given, [tensor for _, tensor in named_tensors(result)])
+            result = call.run()
+        self._follow(call.name, given, tensors(result))
         return result
 
     def _follow(self, name: str, given: list[Tensor], made: list[Tensor]) -> None:
@@ -128,6 +115,17 @@ class Expected(TorchFunctionMode):
         self.dropped.append(1 - float(kept.double().mean()))
         self.sure = self.sure and mask.numel() >= _MANY
         return learned * (_mean(mask) if self._masks == "mean" else 1.0)
+
+
+def _quiet(call: Call) -> Call:
+    """A call that draws no noise of its own."""
+    if call.name == "multi_head_attention_forward":
+        return replace(call, kwargs={**call.kwargs, "training": False})
+    if call.name in ("rrelu", "rrelu_"):
+        return replace(call, args=call.args[:3], kwargs={**call.kwargs, "training": False})
+    if call.name == "scaled_dot_product_attention":
+        return replace(call, args=call.args[:4], kwargs={**call.kwargs, "dropout_p": 0.0})
+    return call
 
 
 def _is_mask(drawn: Tensor) -> bool:

@@ -60,16 +60,35 @@ class Pairs(NamedTuple):
 
 def pairs_of(case: Case) -> Pairs | None:
     """The data of a case whose model is given one tensor; None if they are not found."""
+    batch, targets = _batch(case)
+    if batch is None:
+        return None
+    dataset = getattr(case.loaders.training, "dataset", None)
+    if dataset is None:
+        found = _among(case.loaders.tensors, batch, targets)
+        return next((pairs for pairs, _ in found), None)
+    pairs = _of_dataset(dataset)
+    return pairs if pairs and any(_may_be(target, pairs) for target in targets) else None
+
+
+def pairs_in_order(case: Case) -> Pairs | None:
+    """The program's tensors, if the batch is some rows of them one after the other."""
+    batch, targets = _batch(case)
+    if batch is None:
+        return None
+    for pairs, places in _among(case.loaders.tensors, batch, targets):
+        if len(places) > 1 and places == [*range(places[0], places[0] + len(places))]:
+            return pairs
+    return None
+
+
+def _batch(case: Case) -> tuple[Tensor | None, list[Tensor]]:
+    """The only tensor that a model is given, if it holds samples, and the targets of as many."""
     given = [t for _, t in named_tensors([list(case.args), dict(case.kwargs)])]
     size = case.batch_size
     if len(given) != 1 or not size or given[0].dim() < 2 or len(given[0]) != size:
-        return None
-    targets = [t for t in case.targets if t.dim() and len(t) == size]
-    dataset = getattr(case.loaders.training, "dataset", None)
-    if dataset is None:
-        return next(_among(case.loaders.tensors, given[0], targets), None)
-    pairs = _of_dataset(dataset)
-    return pairs if pairs and any(_may_be(target, pairs) for target in targets) else None
+        return None, []
+    return given[0], [t for t in case.targets if t.dim() and len(t) == size]
 
 
 def _may_be(target: Tensor, pairs: Pairs) -> bool:
@@ -116,8 +135,10 @@ def _read(dataset: Any, count: int) -> Pairs | None:
 # -- the program's tensors -------------------------------------------------------------------------
 
 
-def _among(tensors: Sequence[Tensor], batch: Tensor, targets: list[Tensor]) -> Iterator[Pairs]:
-    """Data of which the batch's rows are rows, with their labels."""
+def _among(
+    tensors: Sequence[Tensor], batch: Tensor, targets: list[Tensor]
+) -> Iterator[tuple[Pairs, list[int]]]:
+    """Data of which the batch's rows are rows, with their labels, and where its first rows are."""
     rows = batch.detach()[:_TOLD]
     for inputs in tensors:
         alike = inputs.shape[1:] == batch.shape[1:] and inputs.dtype == batch.dtype
@@ -132,7 +153,7 @@ def _among(tensors: Sequence[Tensor], batch: Tensor, targets: list[Tensor]) -> I
             if any(_same(labels, places, target) for target in targets):
                 found = Pairs.of(inputs, labels)
                 if found is not None:
-                    yield found
+                    yield found, places
 
 
 def _places(inputs: Tensor, rows: Tensor) -> list[int] | None:

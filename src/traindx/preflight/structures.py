@@ -19,6 +19,11 @@ def named_tensors(value: object) -> list[tuple[str, Tensor]]:
     return list(_walked(value, "", _DEPTH))
 
 
+def tensors(value: object) -> list[Tensor]:
+    """Every tensor, in order."""
+    return [tensor for _, tensor in named_tensors(value)]
+
+
 def mapped(value: Any, change: Callable[[Tensor], Any]) -> Any:
     """The same structure with every tensor changed; what holds none is the object itself.
 

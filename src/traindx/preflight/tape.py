@@ -14,9 +14,9 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
-from traindx.preflight.structures import holds_distribution, mapped, named_tensors
+from traindx.preflight.calls import Call, Calls
+from traindx.preflight.structures import holds_distribution, mapped, named_tensors, tensors
 
 _RANDOM = {
     *("rand", "randn", "randint", "rand_like", "randn_like", "randint_like", "normal", "bernoulli"),
@@ -32,31 +32,20 @@ Changed = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
-    """One call, of a torch function or of a model.
+class Entry(Call):
+    """One call that was made, of a torch function or of a model.
 
     Attributes:
-        function: What was called.
-        args: Its arguments.
-        kwargs: Its keyword arguments.
         result: What it returned.
         with_grad: Whether autograd was on.
         autocast: Device and dtype of each autocast region it stood in.
         before: What a tensor that it changed in place held before; None if it changed none.
     """
 
-    function: Callable[..., Any]
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
     result: Any
     with_grad: bool = True
     autocast: tuple[tuple[str, torch.dtype], ...] = ()
     before: Tensor | None = None
-
-    @property
-    def name(self) -> str:
-        """`cross_entropy`, `__add__`."""
-        return getattr(self.function, "__name__", type(self.function).__name__)
 
     @property
     def is_call(self) -> bool:
@@ -71,11 +60,7 @@ class Entry:
     def made(self) -> list[Tensor]:
         """The tensors that it made or changed."""
         changed = [self.changed] if self.changed is not None else []
-        return [*(tensor for _, tensor in named_tensors(self.result)), *changed]
-
-    def given(self) -> list[Tensor]:
-        """The tensors it was given."""
-        return [tensor for _, tensor in named_tensors([self.args, dict(self.kwargs)])]
+        return [*tensors(self.result), *changed]
 
     def again(self, replace: Callable[[Tensor], Any], function: Callable[..., Any]) -> Any:
         """Call it once more with tensors replaced."""
@@ -87,7 +72,7 @@ class Entry:
             return function(*args, **kwargs)
 
 
-class Tape(TorchFunctionMode):
+class Tape(Calls):
     """Notes the calls of torch functions, while it is running.
 
     Attributes:
@@ -100,21 +85,14 @@ class Tape(TorchFunctionMode):
         self.entries: list[Entry] = []
         self.running = True
 
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Iterable[type],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        """Call the function, and note it."""
-        kwargs = kwargs or {}
+    def answer(self, call: Call) -> Any:
+        """Note it, if it makes or changes a tensor."""
         if not self.running:
-            return func(*args, **kwargs)
-        before = _before(func, args)
-        result = func(*args, **kwargs)
-        if before is not None or any(True for _ in named_tensors(result)):
-            self.note(func, args, kwargs, result, before)
+            return call.run()
+        before = _before(call)
+        result = call.run()
+        if before is not None or named_tensors(result):
+            self.note(call.function, call.args, call.kwargs, result, before)
         return result
 
     def note(
@@ -136,13 +114,13 @@ def autocasts() -> tuple[tuple[str, torch.dtype], ...]:
     return tuple((device, torch.get_autocast_dtype(device)) for device in on)
 
 
-def _before(function: Callable[..., Any], args: tuple[Any, ...]) -> Tensor | None:
+def _before(call: Call) -> Tensor | None:
     """What the tensor held that a function is about to change in place."""
-    name = getattr(function, "__name__", "")
+    name = call.name
     inplace = name.endswith("_") and not name.endswith("__")
     if not (inplace or name == "__setitem__" or (name.startswith("__i") and name in _IN_PLACE)):
         return None
-    target = args[0] if args else None
+    target = call.args[0] if call.args else None
     return target.detach().clone() if isinstance(target, Tensor) else None
 
 
@@ -343,6 +321,7 @@ _NAMES = (
     *("binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss"),
     *("gaussian_nll_loss", "hinge_embedding_loss", "multi_margin_loss", "multilabel_margin_loss"),
     *("multilabel_soft_margin_loss", "soft_margin_loss", "ctc_loss"),
+    *("cosine_embedding_loss", "margin_ranking_loss"),
 )
 LOSSES: frozenset[Any] = frozenset(getattr(cast(Any, torch).nn.functional, name) for name in _NAMES)
-"""Losses that are given a prediction, then a target."""
+"""Losses that are given a prediction, or two that are compared, then a target."""

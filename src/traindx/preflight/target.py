@@ -196,7 +196,8 @@ def _no_model(target: str, found: object) -> str:
 
 def _called(function: Callable[[], object], target: str) -> object:
     try:
-        return function()
+        with _no_arguments():
+            return function()
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # it may even leave the program
@@ -212,7 +213,8 @@ def _called(function: Callable[[], object], target: str) -> object:
 
 def _imported(place: str) -> ModuleType:
     try:
-        return _of_file(Path(place)) if place.endswith(".py") else _of_name(place)
+        with _no_arguments():
+            return _of_file(Path(place)) if place.endswith(".py") else _of_name(place)
     except (KeyboardInterrupt, UsageError):
         raise
     except BaseException as error:
@@ -261,6 +263,16 @@ def _taken(name: str, file: Path) -> bool:
 
 
 @contextmanager
+def _no_arguments() -> Generator[None]:
+    """Have the program find no arguments: those of the command line are ours."""
+    ours, sys.argv = sys.argv, sys.argv[:1]
+    try:
+        yield
+    finally:
+        sys.argv = ours
+
+
+@contextmanager
 def _searched(folder: Path) -> Generator[None]:
     """Have Python look for modules in a folder first, from now on unless this fails."""
     if str(folder) in sys.path:
@@ -277,6 +289,7 @@ def _searched(folder: Path) -> Generator[None]:
 
 def _where(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
-    theirs = [frame for frame in frames if not frame.filename.startswith("<frozen")]
+    importing = ("<frozen", str(importlib.__file__))
+    theirs = [frame for frame in frames if not frame.filename.startswith(importing)]
     last = theirs[-1]
     return f" ({Path(last.filename).name}:{last.lineno})" if last.filename != __file__ else ""

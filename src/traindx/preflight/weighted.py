@@ -6,16 +6,16 @@ being moved, and learned if it was made of parameters alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
+from traindx.preflight.calls import Call, Calls
 from traindx.preflight.inside import Inside
-from traindx.preflight.structures import named_tensors
+from traindx.preflight.structures import tensors
 
 _CONVOLUTIONS = {
     *("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
@@ -70,7 +70,7 @@ class Weighted(NamedTuple):
     source: int
 
 
-class Weighting(TorchFunctionMode):
+class Weighting(Calls):
     """Inside, the products of the data with weights are noted.
 
     Args:
@@ -105,26 +105,17 @@ class Weighting(TorchFunctionMode):
         self._embeddings = embeddings
         self._embedded = 0
 
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Iterable[type],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        """Call the function, and see what it is made of."""
-        kwargs = dict(kwargs or {})
-        result = func(*args, **kwargs)
-        name = getattr(func, "__name__", "")
-        given = [tensor for _, tensor in named_tensors([list(args), kwargs])]
-        if name in _EMBEDDINGS and any(id(t) in self._data for t in given):
+    def answer(self, call: Call) -> Any:
+        """See what its result is made of, and move embeddings."""
+        result, given = call.run(), call.given()
+        if call.name in _EMBEDDINGS and any(id(t) in self._data for t in given):
             result = self._embed(result, given)
-        made = [tensor for _, tensor in named_tensors(result)]
-        if name == "__setitem__" and isinstance(args[0], Tensor):
-            made = [args[0]]
+        made = tensors(result)
+        if call.name == "__setitem__" and isinstance(call.args[0], Tensor):
+            made = [call.args[0]]
         self._follow(given, made)
-        if name in _WEIGHTED and made:
-            self._note(name, given, made)
+        if call.name in _WEIGHTED and made:
+            self._note(call.name, given, made)
         return result
 
     def _embed(self, result: Any, given: list[Tensor]) -> Any:

@@ -349,15 +349,16 @@ def _cost_of_probes(run: Run) -> Message:
     )
 
 
-def _with_listening(run: Run, costs: Message) -> Message:
-    listening = _header_number(run, "listening_fraction")
-    if listening is None:
-        return say("{costs}; listening at every step not included", costs=costs)
-    return say(
-        "{costs}; listening at the other steps about {percent:.1f} %",
-        costs=costs,
-        percent=100 * listening,
+def _with_listening(run: Run, cost: Message) -> Message:
+    own = _header_number(run, "listening_fraction")
+    if own is None:
+        return say("{costs}; listening at every step not included", costs=cost)
+    cost = say(
+        "{costs}; listening at the other steps about {percent:.1f} %", costs=cost, percent=100 * own
     )
+    if own > (_header_number(run, "budget") or 1):
+        cost = say("{costs}, which alone is more than the budget for measuring", costs=cost)
+    return cost
 
 
 def _costs(run: Run) -> Iterator[Message]:

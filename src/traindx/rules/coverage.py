@@ -18,23 +18,18 @@ _FED_BY: dict[str, Message] = {
 
 def hindrance(rule: Rule, run: Run) -> str:
     """The reason why `rule` says nothing of `run`; empty if it can be judged."""
-    if run.is_preflight and rule.source == "passive" and not _has_any(rule, run):
+    if run.is_preflight and rule.source == "passive" and not has_any(rule, run):
         return say("needs training steps")
     return rule.applies(run) or _unmeasured(rule, run)
 
 
-def is_hindered(rule: Rule, run: Run) -> bool:
-    """Whether there is such a reason; which it is, is found out once somebody wants to know."""
-    return bool(rule.applies(run)) or not _has_any(rule, run)
-
-
-def _has_any(rule: Rule, run: Run) -> bool:
+def has_any(rule: Rule, run: Run) -> bool:
     """Whether any of what it reads was measured, if it reads anything that is."""
     return not rule.reads or any(run.additions(quantity) for quantity in rule.reads)
 
 
 def _unmeasured(rule: Rule, run: Run) -> str:
-    if _has_any(rule, run):
+    if has_any(rule, run):
         return ""
     if rule.source in _FED_BY:
         return why_not(run, rule.reads) or _FED_BY[rule.source]

@@ -16,7 +16,7 @@ from traindx.records import Event, EventKind, Item, Site
 from traindx.rules.catalog import catalog, find
 from traindx.rules.causes import arrange
 from traindx.rules.contexts import contexts_of, names
-from traindx.rules.coverage import hindrance, is_hindered
+from traindx.rules.coverage import has_any, hindrance
 from traindx.rules.judging import Judging, Options
 from traindx.rules.order import Places
 from traindx.rules.rule import Rule
@@ -61,6 +61,7 @@ class Engine:
         self._hushed: dict[str, dict[Site, tuple[Track, str]]] = {r.code: {} for r in self._rules}
         self._contexts: dict[str, list[Context]] = {}
         self._evaluated: set[str] = set()
+        self._idle: dict[str, int] = {}
         self._failed: dict[str, str] = {}
         self._measured_step = -1
 
@@ -183,8 +184,14 @@ class Engine:
         return self._contexts[name]
 
     def _is_hindered(self, rule: Rule) -> bool:
+        # Most rules read what is never measured: they are asked again once something new is.
+        if self._idle.get(rule.code) == self.run.num_quantities:
+            return True
         try:
-            return is_hindered(rule, self.run)
+            if not has_any(rule, self.run):
+                self._idle[rule.code] = self.run.num_quantities
+                return True
+            return bool(rule.applies(self.run))
         except Exception:
             return True
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
+from itertools import accumulate
 from typing import Any, cast
 
 import numpy as np
@@ -82,7 +83,7 @@ _tensor_of: Callable[[Array], Tensor] = cast(Any, torch).from_numpy
 def row(tensor: Tensor, sample_at: int | None, start: int = 0) -> Row:
     """The sums of a tensor, computed again where one pass in its precision is not enough."""
     if tensor.numel() > _LARGE and _is_dense(tensor) and not tensor.is_neg():
-        return _of_large(tensor, start)
+        return _of_large(tensor, start, zeros=sample_at is not None)
     return _of_any(tensor, sample_at, start)
 
 
@@ -120,7 +121,7 @@ def rows(tensors: Sequence[Tensor], start: int = 0) -> list[Row]:
     return [found[i] for i in range(len(tensors))]
 
 
-def _of_large(tensor: Tensor, start: int) -> Row:
+def _of_large(tensor: Tensor, start: int, *, zeros: bool) -> Row:
     """The row of a dense tensor: all of it for the sums, some stretches of it for the rest."""
     # Called where a training has left nothing of ours in the processor's caches, which makes each
     # line ten times as slow: so there are few.
@@ -131,8 +132,8 @@ def _of_large(tensor: Tensor, start: int) -> Row:
     else:
         total, square = float(flat.sum()), float(_dot(flat, flat))
     some = stretches(flat.numpy(), start)
-    low, high, looked_at = float(_least(some, None)), float(_greatest(some, None)), some.size
-    nonzero = float(np.count_nonzero(some.astype(np.bool_)))
+    low, high = float(_least(some, None)), float(_greatest(some, None))
+    looked_at, nonzero = (some.size, _nonzero(some)) if zeros else (0, 0.0)
     m2 = square - total / size * total
     # Some element is at least as large as the RMS: extremes that do not reach it are not the
     # tensor's. So it is where few elements are not 0, as in gradients of embeddings.
@@ -180,7 +181,7 @@ def _in_blocks(tensor: Tensor, sample_at: int | None, start: int) -> Row:
     if values.element_size() == 1:
         result = Row(size, *_sums_of_codes(values), looked_at, nonzero)
     elif size > _LARGE and _is_dense(values):
-        result = _of_large(values, start)
+        result = _of_large(values, start, zeros=sample_at is not None)
     else:
         sums = _sums_of_all(_blocks(values))
         result = _row(size, sums, partial(_blocks, values), looked_at, nonzero)
@@ -282,7 +283,7 @@ def _sums_of_all(blocks: Iterable[Array]) -> _Sums:
 
 def _sums_of_each(flats: Sequence[tuple[int, Array]]) -> Iterable[_Sums]:
     arrays = [flat for _, flat in flats]
-    starts = np.cumsum([0, *(flat.size for flat in arrays[:-1])])
+    starts = [0, *accumulate(flat.size for flat in arrays[:-1])]
     joined = np.concatenate(arrays)
     return zip(
         np.add.reduceat(joined, starts).tolist(),

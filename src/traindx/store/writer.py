@@ -68,7 +68,8 @@ class Writer:
     It commits at most once every `interval` seconds and at the end; more seldom where the disk is
     slow, so that commits take a hundredth of the time at most. What cannot be stored, because
     somebody reads the file or the disk is full, waits in memory for the next commit. A trouble
-    other than a reader is told once through `warn`; none is raised.
+    other than a reader is told once through `warn`, and so is a file that stays incomplete; none is
+    raised.
 
     Attributes:
         path: The file.
@@ -130,6 +131,14 @@ class Writer:
         committed = self.commit()
         self.lost += len(self._waiting)
         self.complete = committed and not self.lost
+        if not self.complete:
+            self._warn(
+                say(
+                    "The run file `{path}` is not complete: not all that was measured could be "
+                    "stored. What is told here is of the whole run.",
+                    path=self.path,
+                )
+            )
         with suppress(sqlite3.Error):
             self._db.execute("PRAGMA journal_mode = DELETE").fetchall()  # leave one file, not two
         self._db.close()

@@ -48,6 +48,37 @@ def test_an_in_place_activation_is_measured_besides_its_input():
     assert recording.sites("output_grad.l2") == {"0", "1", "2"}
 
 
+class Around(nn.Module):
+    """A block with a way around it, whose sum passes its gradient on to both."""
+
+    def __init__(self, *, apart: bool):
+        super().__init__()
+        self.first, self.inside, self.around = nn.Linear(6, 6), nn.Linear(6, 6), nn.Identity()
+        self.apart = apart
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.first(x)
+        if self.apart:  # the same numbers in tensors of their own
+            return 1.0 * self.inside(1.0 * x) + 1.0 * self.around(1.0 * x)
+        return self.inside(x) + self.around(x)
+
+
+def test_what_goes_around_a_block_has_the_statistics_it_would_have_if_it_were_read_again():
+    found = []
+    for apart in (False, True):
+        with watched() as recording:
+            torch.manual_seed(0)
+            train(Around(apart=apart), steps=3)
+        found.append(recording)
+    quantities = [(point, fqn) for point in ("output", "output_grad") for fqn in ("inside", "")]
+    for point, fqn in [*quantities, ("output", "around")]:
+        shared, apart = (each.values(f"{point}.rms", fqn) for each in found)
+        assert len(shared) == 3
+        assert shared == pytest.approx(apart, rel=1e-6)
+    for quantity in ("output.rms", "output_grad.rms"):  # of one tensor, which is returned twice
+        assert found[0].values(quantity, "around") == found[0].values(quantity, "first")
+
+
 def test_an_output_thrown_away_does_not_hide_the_next_one():
     class Wasteful(nn.Module):
         def __init__(self):

@@ -258,6 +258,6 @@ def test_a_gradient_in_the_place_of_one_that_was_freed_is_another():
         net.weight.grad = None
         net.weight.grad = torch.full((1, 2), float(value))
         gradients.after_backward(tracked, None)
-    items = one_by_one(Portion([recorder.unread()], TorchHost()).items())
+    items = one_by_one(Portion(recorder.parts(), TorchHost()).items())
     (record,) = [item for item in items if isinstance(item, Record)]
     assert record.stats.max == 49.0

@@ -324,7 +324,7 @@ def test_tensors_of_ever_changing_width_do_not_pile_up():
         recorder.tensor((model, "", Point.OUTPUT), output)
         units.output(model, "", nn.ReLU(), output)
         units.round_ends(model)
-        recorder.unread()
+        recorder.parts()
     assert 1 <= len(units._windows) <= 64
 
 

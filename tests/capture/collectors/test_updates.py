@@ -140,3 +140,20 @@ def test_a_user_for_whom_numpy_raises_errors_is_not_disturbed():
         assert np.geterr()["divide"] == "raise"
     assert len(recording.values("update.ratio", "0.weight")) == 3
     assert math.isnan(recording.values("norm.running_gap", "1")[-1])
+
+
+def test_a_large_table_of_which_a_step_moves_a_few_rows_is_skipped_with_the_reason():
+    """A sample of its entries would hold none of them, and say that nothing moved."""
+    with watched() as recording:
+        net: Any = nn.Sequential(nn.Embedding(4000, 4, sparse=True), nn.Flatten(), nn.Linear(8, 3))
+        small = nn.Embedding(50, 8, sparse=True)
+        parts = nn.ModuleList([net, small])
+        optimizer = torch.optim.SGD(parts.parameters(), lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            (net(torch.tensor([[1, 7]])).sum() + small(torch.tensor([3])).sum()).backward()
+            optimizer.step()
+    assert {site.split(".")[0] for site in recording.sites("update.ratio")} == {"0", "1"}
+    assert not recording.values("update.ratio", "0.0.weight")
+    assert "sparse" in recording.skips()["0.0.weight", "param"]
+    assert all(recording.values("update.ratio", "1.weight"))

@@ -44,5 +44,32 @@ def test_a_batch_that_is_most_of_the_data_has_no_order():
     assert reason(run_of(SORTED, batch=200)) == "no class of each sample was read"
 
 
-def test_targets_that_are_no_classes_are_left_alone():
-    assert reason(run_of(SORTED.float())) == "no class of each sample was read"
+def test_numbers_that_only_rise_or_fall_are_told():
+    rising = torch.linspace(0.1, 3, 400)
+    for labels in (rising, rising.flip(0)):
+        assert codes(run_of(labels)) == ["L018"]
+
+
+def test_a_series_that_drifts_is_left_alone():
+    drifting = torch.linspace(0.1, 12, 400).sin()
+    assert reason(run_of(drifting)) == "no class of each sample was read"
+
+
+def test_flags_are_no_classes():
+    assert reason(run_of(SORTED > 4)) == "no class of each sample was read"
+
+
+def by_hand(labels: Tensor, rows: Tensor) -> Run:
+    x = torch.randn(len(labels), 20, generator=torch.Generator().manual_seed(1))
+    case = case_of(classifier(), (x[rows], labels[rows]), F.cross_entropy)
+    return probed(replace(case, loaders=Loaders(tensors=(x, labels))), "data-order")
+
+
+def test_sorted_tensors_that_are_read_row_by_row_are_told():
+    assert codes(by_hand(SORTED, torch.arange(10))) == ["L018"]
+    assert not codes(by_hand(MIXED, torch.arange(10)))
+
+
+def test_rows_that_are_drawn_are_left_alone():
+    drawn = torch.randperm(400, generator=torch.Generator().manual_seed(2))[:10]
+    assert reason(by_hand(SORTED, drawn)).startswith("the data are not read by place")

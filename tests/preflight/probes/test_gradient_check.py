@@ -36,6 +36,45 @@ class Wrong(nn.Module):
         return OffByOnePercent.apply(x)
 
 
+class Reversed(torch.autograd.Function):
+    """The identity, against which an adversary is trained."""
+
+    @staticmethod
+    def forward(_ctx: Any, x: Tensor) -> Tensor:
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(_ctx: Any, grad: Tensor) -> Tensor:
+        return -0.3 * grad
+
+
+class Spike(torch.autograd.Function):
+    """A step, with a surrogate of its derivative."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return (x > 0).to(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return grad / (1 + x.abs()) ** 2
+
+
+reverse = Reversed.apply
+
+
+class Adversarial(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return reverse(x)
+
+
+class Spiking(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return Spike.apply(x)
+
+
 class Rounded(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return x + (x.round() - x).detach()
@@ -104,3 +143,14 @@ def test_what_is_not_computed_in_float64_is_not_compared():
     assert reason(checked(Narrow())).startswith("in float64 it fails") or "less than" in reason(
         checked(Narrow())
     )
+
+
+@pytest.mark.parametrize(
+    ("layer", "function"), [(Adversarial(), Reversed), (Spiking(), Spike)], ids=["identity", "step"]
+)
+def test_a_backward_for_what_needs_none_is_information(layer: nn.Module, function: Any):
+    before = function.forward
+    found = finding(checked(layer), "G005")
+    assert found.severity is Severity.INFO
+    assert function.__name__ in str(found.evidence.cause)
+    assert function.forward is before

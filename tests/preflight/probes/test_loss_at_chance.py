@@ -75,3 +75,24 @@ class _Shift(nn.Module):
 
     def forward(self, scores: torch.Tensor) -> torch.Tensor:
         return scores + self.size * F.one_hot(torch.tensor(0), 10)
+
+
+class Margin(nn.Module):
+    """Scores of angles, from which the own class must be apart by a margin, as in ArcFace."""
+
+    def __init__(self, margin: float) -> None:
+        super().__init__()
+        self.body, self.margin = classifier(), margin
+
+    def forward(self, x: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        scores = 30 * F.normalize(self.body(x))
+        return F.cross_entropy(scores - 30 * self.margin * F.one_hot(labels, 10), labels)
+
+
+def test_scores_with_a_margin_at_the_target_have_no_chance() -> None:
+    def judged(margin: float) -> Any:
+        case = case_of(Margin(margin), {"x": X, "labels": Y}, lambda out: out)
+        return probed(case, "loss-at-chance")
+
+    assert "target" in reason(judged(0.3))
+    assert "L001" in codes(judged(0.0))

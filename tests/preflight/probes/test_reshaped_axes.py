@@ -154,3 +154,16 @@ def test_an_axis_has_moved_where_its_stride_has(
     before: tuple[int, ...], after: tuple[int, ...], axis: int
 ):
     assert moved_axis(before, after) == axis
+
+
+@pytest.mark.parametrize(("order", "expected"), [((0, 1, 2), ["F013"]), ((0, 2, 1), [])])
+def test_scores_that_are_flattened_on_the_way_to_their_loss(
+    order: tuple[int, int, int], expected: list[str]
+):
+    def loss(scores: Tensor, labels: Tensor) -> Tensor:
+        return nn.functional.cross_entropy(scores.permute(order).reshape(-1, 3), labels.flatten())
+
+    x, labels = torch.randn(SAMPLES, 5, STEPS), torch.randint(0, 3, (SAMPLES, STEPS))
+    assert (
+        codes(probed(case_of(nn.Conv1d(5, 3, 1), (x, labels), loss), "reshaped-axes")) == expected
+    )

@@ -86,3 +86,12 @@ def test_a_feature_that_is_the_target_in_other_units_is_told():
 
 def test_a_feature_that_goes_with_the_target_is_not():
     assert regressed(3 * X[:, 4:5] + 0.1 * X[:, 5:6]) == []
+
+
+@pytest.mark.parametrize(("last", "expected"), [(12, ["L017"]), (11, [])])
+def test_a_window_that_holds_its_answer_is_told(last: int, expected: list[str]):
+    series = torch.randn(60, generator=torch.Generator().manual_seed(5)).cumsum(0)
+    windows = series.unfold(0, 13, 1)
+    x, answer = windows[:, last - 11 : last + 1].unsqueeze(2), windows[:, 12:]
+    model = nn.Sequential(nn.Flatten(), nn.Linear(12, 1))
+    assert codes(probed(case_of(model, (x, answer), F.mse_loss), NAME)) == expected

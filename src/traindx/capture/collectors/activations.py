@@ -30,14 +30,20 @@ class Activations(Collector):
     def __init__(self, recorder: Recorder, on_gradient: OnGradient) -> None:
         super().__init__(recorder)
         self._on_gradient = on_gradient
-        self._last: tuple[object, ...] | None = None
+        self._last: tuple[int, int, int | None] | None = None
 
     def output(self, model: TrackedModel, fqn: str, module: nn.Module, output: object) -> None:
         """Measure the first tensor of an output, unless the last child returned that very one."""
         tensor = first_tensor(output)
-        if tensor is None or self._is_last(tensor):
+        if tensor is None:
             return
-        measured = self.recorder.tensor((model, fqn, Point.OUTPUT), tensor, zeros=True)
+        mark = _mark(tensor)
+        last, self._last = self._last, mark
+        if last == mark:
+            return
+        # One that a module passes on unchanged, as on the way around a block, is read once.
+        same = None if mark[2] is None else mark
+        measured = self.recorder.tensor((model, fqn, Point.OUTPUT), tensor, zeros=True, same=same)
         # A leaf (an embedding weight returned as it is) would keep the hook for good.
         if measured and tensor.requires_grad and not tensor.is_leaf:
             place, step = (model, fqn, Point.OUTPUT_GRAD), self.recorder.step
@@ -48,13 +54,16 @@ class Activations(Collector):
         if model.batch_size is not None:
             self.recorder.scalar(model, "", "batch.size", float(model.batch_size))
 
-    def _is_last(self, tensor: Tensor) -> bool:
-        """Whether it was the last one measured; one changed in place since then is another.
+    def let_go(self) -> None:
+        """Forget the gradients."""
+        self.recorder.let_go()
 
-        Told by numbers alone: a weak reference would hang on the user's tensor.
-        """
-        node: Any = tensor.grad_fn
-        version = -1 if tensor.is_inference() else tensor._version
-        now = (id(tensor), version, None if node is None else node._sequence_nr())
-        last, self._last = self._last, now
-        return last == now
+
+def _mark(tensor: Tensor) -> tuple[int, int, int | None]:
+    """What no other output has; one changed in place since then is another.
+
+    Told by numbers alone: a weak reference would hang on the user's tensor.
+    """
+    node: Any = tensor.grad_fn
+    version = -1 if tensor.is_inference() else tensor._version
+    return id(tensor), version, None if node is None else node._sequence_nr()

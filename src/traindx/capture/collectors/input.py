@@ -16,3 +16,5 @@ class Inputs(Collector):
         tensor = next((tensor for tensor in tensors(inputs) if tensor.is_floating_point()), None)
         if tensor is not None:
             self.recorder.tensor((model, "", Point.INPUT), tensor, zeros=True)
+            if tensor.requires_grad:
+                self.recorder.scalar(model, "", "input.differentiated", 1.0)

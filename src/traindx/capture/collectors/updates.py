@@ -15,6 +15,7 @@ from traindx.capture.arrays import Array, on_host, sample, sample_on_host
 from traindx.capture.collectors import Collector, Places
 from traindx.capture.models import TrackedModel
 from traindx.capture.recorder import Recorder
+from traindx.messages import say
 from traindx.records import Point
 from traindx.stats.memory import wide
 
@@ -41,6 +42,9 @@ class Updates(Collector):
             if not self.recorder.measurable(place, param):
                 continue
             entries = _entries(param)
+            if _is_sparse(param) and len(entries) < param.numel():
+                self.recorder.skip(place, say("a sparse gradient moves rows that no sample holds"))
+                continue
             if isinstance(entries, Tensor):
                 self._before[model, fqn] = entries.clone()
             else:
@@ -86,6 +90,11 @@ class Updates(Collector):
 def _entries(param: Tensor) -> Array | Tensor:
     """Its sample, an array if it is on the CPU; hold no view of a parameter past the step."""
     return sample_on_host(param) if on_host(param) else sample(param)
+
+
+def _is_sparse(param: Tensor) -> bool:
+    """Whether a step moves but a few rows of it."""
+    return param.grad is not None and param.grad.is_sparse
 
 
 class _Joined(NamedTuple):

@@ -27,10 +27,12 @@ MESSAGES: dict[str, str] = {
     "no training was seen: the script's process ran no backward pass and no optimizer step.": (
         "沒有看到訓練：腳本的行程既沒有反向傳播，也沒有最佳化器更新。"
     ),
-    "`traindx run` needs PyTorch, which is not installed here. Install it as your system needs it, "
-    "or with `pip install traindx[torch]`.": (
-        "`traindx run` 需要 PyTorch，但這裡沒有安裝。"
-        "請依你的系統安裝，或執行 `pip install traindx[torch]`。"
+    "Nothing could be saved in `{folder}`. Choose another folder.": (
+        "無法在 `{folder}` 儲存任何東西。請改用其他資料夾。"
+    ),
+    "This needs PyTorch, which is not installed here. Install it as your system needs it, for "
+    "instance with `pip install torch`.": (
+        "這需要 PyTorch，但這裡沒有安裝。請依你的系統安裝，例如執行 `pip install torch`。"
     ),
     "`traindx run` needs a script: `{example}`.": "`traindx run` 需要一個腳本：`{example}`。",
     "There is no script `{script}`. Give the path of a Python file.": (

@@ -35,6 +35,7 @@ MESSAGES: dict[str, str] = {
     "dtype {dtype} has no order": "dtype {dtype} 沒有大小順序",
     "layout {layout}": "layout 為 {layout}",
     "a sparse gradient on a device is not coalesced": "裝置上的稀疏梯度尚未合併（coalesce）",
+    "a sparse gradient moves rows that no sample holds": "稀疏梯度只更新抽樣中沒有的少數列",
     "a meta tensor holds no data": "meta 張量不含資料",
     "a nested tensor has no single shape": "巢狀張量（nested tensor）沒有單一形狀",
     "tensor subclass {name}": "張量子類別 {name}",

@@ -8,11 +8,6 @@ MESSAGES: dict[str, str] = {
     ),
     "{cost}.": "{cost}。",
     "{cost}; {left} cannot look or are left out.": "{cost}；另有 {left} 項無法進行或略過。",
-    "`traindx preflight` needs PyTorch, which is not installed here. Install it as your system "
-    "needs it, or with `pip install traindx[torch]`.": (
-        "`traindx preflight` 需要 PyTorch，但此處沒有安裝。請依你的系統安裝，或使用 "
-        "`pip install traindx[torch]`。"
-    ),
     "`traindx preflight` needs a script or a target: `traindx preflight train.py`, "
     "`traindx preflight package.module:name`.": (
         "`traindx preflight` 需要一個腳本或目標：`traindx preflight train.py`、"
@@ -52,6 +47,7 @@ MESSAGES: dict[str, str] = {
         "模型在 `{name}` 中以低於 float64 的精度計算"
     ),
     "no loss whose value at chance is known was seen": "沒有看到已知隨機猜測值的損失",
+    "what the loss is given is made with its target": "損失所收到的值是用其目標算出來的",
     "the loss function returns no single number": "損失函式傳回的不是單一數值",
     "the few samples have all the same target": "這幾個樣本的目標值全都相同",
     "no term of the loss is of the parameters alone": "損失中沒有只取決於參數的項",

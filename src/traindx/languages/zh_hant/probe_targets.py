@@ -1,8 +1,8 @@
 """L011, L016 to L018: sums over a batch, targets, and the order of the data."""
 
 MESSAGES: dict[str, str] = {
-    "The targets of a regression are far from what a network gives before training.": (
-        "回歸的目標與網路在訓練前給出的數值相差甚遠。"
+    "The targets of a regression are far from what a network gives, or from each other.": (
+        "回歸的目標與網路給出的數值相差甚遠，或彼此相差甚遠。"
     ),
     "the targets of {model} are {mean:.4g} on average, with a standard deviation of {std:.3g}, "
     "and what it gives before training has an RMS of {given:.2g}": (
@@ -86,11 +86,11 @@ MESSAGES: dict[str, str] = {
         "資料不是依位置以 4 個以上的批次讀取的"
     ),
     "no class of each sample was read": "沒有讀到每個樣本的類別",
-    "samples half a batch apart are of the same class in {alike:.0%} of the cases, and any two "
-    "samples in {chance:.0%}: the training loader reads data that lie sorted by class in their "
-    "order": (
-        "相隔半個批次的樣本有 {alike:.0%} 屬於同一類別，而任意兩個樣本為 {chance:.0%}："
-        "訓練的載入器依序讀取了按類別排列的資料"
+    "samples half a batch apart are of the same class, or of the same quarter of all numbers, in "
+    "{alike:.0%} of the cases, and any two samples in {chance:.0%}: the training reads data that "
+    "lie sorted in their order": (
+        "相隔半個批次的樣本有 {alike:.0%} 屬於同一類別（或所有數值的同一個四分位），"
+        "而任意兩個樣本為 {chance:.0%}：訓練依序讀取了已排序的資料"
     ),
     "Nothing shuffles the data.": "沒有任何東西打亂資料。",
     "DataLoader(dataset, batch_size=..., shuffle=True)": (

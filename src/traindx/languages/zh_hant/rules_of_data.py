@@ -126,8 +126,8 @@ MESSAGES: dict[str, str] = {
     "1 if two passes over the loader begin with the same random numbers, 0 if not.": (
         "若對載入器的兩次走訪以相同的亂數開始則為 1，否則為 0。"
     ),
-    "What is random of the data is in other units than they are, or the same in every worker.": (
-        "資料中隨機的部分與資料的單位不同，或在每個工作行程中都相同。"
+    "Random changes of the data are in other units, of a picture alone, or where none belong.": (
+        "資料的隨機變化單位不同、只作用於影像，或用在不該用的地方。"
     ),
     "what is random of the training's samples varies by {random:.3g}, and what is the same each "
     "time they are read by {lasting:.3g}: there is {times:.0f} times as much noise as data": (

@@ -26,6 +26,19 @@ MESSAGES: dict[str, str] = {
     "a pass that estimates statistics, followed by one in eval mode": (
         "估計統計量的前向傳播，其後接著 eval 模式的前向傳播"
     ),
+    "in each of {evaluations} evaluations {model} was in eval mode for one forward pass, and for "
+    "the others, {forwards:.0f} together, {dropping} dropout and {norms} BatchNorm layers acted as "
+    "in training, first `{first}`": (
+        "在 {evaluations} 次評估中，{model} 每次都只有一次前向傳播處於 eval 模式，其餘合計 "
+        "{forwards:.0f} 次中有 {dropping} 個 dropout 層與 {norms} 個 BatchNorm 層如訓練時運作，"
+        "最先是 `{first}`"
+    ),
+    "`{model}.train()` stands within the loop of the evaluation.": (
+        "`{model}.train()` 位於評估的迴圈之內。"
+    ),
+    "Call `{model}.train()` after the loop, not in it.": (
+        "在迴圈之後呼叫 `{model}.train()`，不要在迴圈內。"
+    ),
     "passes that are a part of every training step": "屬於每個訓練步一部分的前向傳播",
     # E002 eval-mode-in-train
     "A model trains in eval mode, in which its dropout or spectral normalization does nothing.": (
@@ -38,6 +51,18 @@ MESSAGES: dict[str, str] = {
         "{model} 以 eval 模式訓練了 {since} 步（門檻 {threshold:g}），其間它的{what}毫無作用"
     ),
     "{model} was in eval mode when its training began.": "{model} 在訓練開始時就處於 eval 模式。",
+    "{model} trained in eval mode in {part:.0%} of the last measured steps (threshold "
+    "{threshold:.0%}), in which its {what} did nothing, and in train mode in the others": (
+        "{model} 在最近量測的步中有 {part:.0%} 以 eval 模式訓練（門檻 {threshold:.0%}），"
+        "其間它的{what}毫無作用，其餘則以 train 模式訓練"
+    ),
+    "An evaluation within the epoch switched {model} to eval mode, and train mode came back with "
+    "the next epoch.": (
+        "epoch 中途的一次評估把 {model} 切換為 eval 模式，到下一個 epoch 才回到 train 模式。"
+    ),
+    "Call `{model}.train()` right after each evaluation.": (
+        "每次評估之後立即呼叫 `{model}.train()`。"
+    ),
     "dropout switched off from the start": "從一開始就關掉的 dropout",
     # E003 dropout-in-eval
     "A model draws random numbers in eval mode, as dropout does that is never switched off.": (

@@ -180,9 +180,7 @@ MESSAGES: dict[str, str] = {
     ),
     "layers that normalize by the batch": "以批次做正規化的層",
     # N018 norm-on-output
-    "What a regression predicts is the output of a normalization.": (
-        "迴歸的預測值就是某個正規化的輸出。"
-    ),
+    "What is predicted is the output of a normalization.": ("預測值就是某個正規化的輸出。"),
     "the prediction that the loss compares with its target is the output of `{layer}` ({kind})": (
         "損失拿來與目標比較的預測值，是 `{layer}`（{kind}）的輸出"
     ),
@@ -271,5 +269,39 @@ MESSAGES: dict[str, str] = {
     "Axis, from 0, that such a layer takes for that of the features: 1 for BatchNorm, the first of "
     "those that it normalizes over for LayerNorm.": (
         "這種層當作特徵軸的軸（從 0 起）：BatchNorm 為 1，LayerNorm 為它所正規化的第一個軸。"
+    ),
+    # N011 affine-collapse, drawn around zero
+    "the weights of all {count} normalization layers were small at the first step, {size:.2g} at "
+    "most (RMS), and have stayed so": (
+        "全部 {count} 個正規化層的權重在第一步都很小，至多 {size:.2g}（RMS），此後仍然如此"
+    ),
+    "An initialization meant for matrices has drawn them, too.": (
+        "為矩陣準備的初始化也抽取了它們。"
+    ),
+    # N018 norm-on-output, of scores
+    "the scores that cross-entropy is given are the output of `{layer}` ({kind}), which has no "
+    "weight: the loss cannot fall below {least:.3f}": (
+        "交叉熵所得的分數是 `{layer}`（{kind}）的輸出，它沒有權重：損失不可能低於 {least:.3f}"
+    ),
+    "Scores of unit size cannot be sure of a class.": "單位大小的分數無法確定任何類別。",
+    "Leave out `{layer}`, or multiply its output by a factor.": (
+        "移除 `{layer}`，或將其輸出乘以一個係數。"
+    ),
+    # N022 statistics-never-taken
+    "A trained model is evaluated with running statistics that no batch has ever touched.": (
+        "評估訓練過的模型時，所用的移動統計量從未被任何批次更新。"
+    ),
+    "in eval mode {count} trained layers of {model} used the running statistics they began with, "
+    "0 and 1, first `{first}`": (
+        "在 eval 模式下，{model} 有 {count} 個訓練過的層使用最初的移動統計量 0 與 1，"
+        "最先是 `{first}`"
+    ),
+    "No batch has updated them, or none since they were reset.": (
+        "沒有批次更新過它們，或重設之後沒有。"
+    ),
+    "y = F.batch_norm(x, mean, var, weight, bias, training=self.training)\n# and {model}.train() "
+    "wherever statistics are to be estimated": (
+        "y = F.batch_norm(x, mean, var, weight, bias, training=self.training)\n"
+        "# 並在要估計統計量之處呼叫 {model}.train()"
     ),
 }

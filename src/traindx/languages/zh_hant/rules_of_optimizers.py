@@ -45,8 +45,8 @@ MESSAGES: dict[str, str] = {
     "an optimizer without state": "沒有狀態的最佳化器",
     "other parameters, as of another fold or task": "其他參數，例如另一折或另一個任務的",
     # O005 scheduler-misuse
-    "The learning rate is not what the training needs: gone too soon, or full too soon.": (
-        "學習率不合訓練所需：太早降到零，或太早全開。"
+    "The learning rate is not what the training needs: gone or full too soon, or never there.": (
+        "學習率不合訓練所需：太早降到零、太早全開，或從未到位。"
     ),
     "the learning rate of {optimizer} fell from {peak:.3g} to less than {share:.2%} of that in "
     "{before} steps, and has been there for {after} steps since; it is {last:.2g}": (

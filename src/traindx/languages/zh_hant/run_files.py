@@ -50,6 +50,10 @@ MESSAGES: dict[str, str] = {
         "目前無法將這次執行存入 `{path}`：{error}。訓練繼續進行，"
         "量測結果會先留在記憶體中，待可以寫入時再儲存。"
     ),
+    "The run file `{path}` is not complete: not all that was measured could be stored. What is "
+    "told here is of the whole run.": (
+        "執行記錄檔 `{path}` 不完整：並非所有量測結果都能存入。此處所述則以整次執行為準。"
+    ),
     "{dropped} items were dropped, as the run file could not be written for long.": (
         "由於執行記錄檔長時間無法寫入，已捨棄 {dropped} 筆資料。"
     ),

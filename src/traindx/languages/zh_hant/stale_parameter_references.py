@@ -1,9 +1,9 @@
 """O003 stale-parameter-references."""
 
 MESSAGES: dict[str, str] = {
-    "{optimizer} holds {stale} that belong to no model and never got a gradient, while no "
+    "{optimizer} holds {stale} that belong to no model and get no gradient, while no "
     "optimizer holds {unheld} of {model} that got one": (
-        "{optimizer} 持有 {stale}，既不屬於任何模型，也從未得到梯度；"
+        "{optimizer} 持有 {stale}，既不屬於任何模型，也得不到梯度；"
         "而 {model} 中有 {unheld}得到了梯度，卻不在任何最佳化器中"
     ),
     "shapes match for {params}": "形狀相符的有 {params}",

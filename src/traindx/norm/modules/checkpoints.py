@@ -7,6 +7,7 @@ builds tensors and plain containers only.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
@@ -111,7 +112,9 @@ def save(model: nn.Module, path: Path) -> None:
 
 def _of_torch(path: Path) -> object:
     try:
-        return torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of how a file was pickled that is refused anyway
+            return torch.load(path, map_location="cpu", weights_only=True)
     except OSError as error:
         raise UsageError(_unreadable(path, error.strerror or error)) from error
     except Exception as error:  # a hostile file can make the reader fail in any way
@@ -124,7 +127,7 @@ def _refused(error: Exception) -> Message:
         if "GLOBAL" in line or "nsupported class" in line or "nsupported global" in line:
             return say(
                 "it holds more than weights, and nothing of it was run ({what})",
-                what=line.strip().rstrip(".")[:120],
+                what=line.strip().partition(". ")[0].rstrip(".")[:120],
             )
     return say("it is damaged, or no checkpoint of torch")
 

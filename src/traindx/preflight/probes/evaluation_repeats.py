@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from traindx.messages import say
+from traindx.preflight.calls import Call, Calls
 from traindx.preflight.case import Case, DoesNotApplyError
 from traindx.preflight.comparing import Place, all_of, apart, parting, rounding, run, run_on
 from traindx.preflight.expected import DROPOUTS
@@ -53,34 +53,29 @@ def _observed(case: Case, change: float, tolerance: float, why: str) -> Item:
     )
 
 
-class _Dropouts(TorchFunctionMode):
+class _Dropouts(Calls):
     """Notes which functions drop something though the model is in evaluation."""
 
     def __init__(self) -> None:
         super().__init__()
         self.names: set[str] = set()
 
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Iterable[type],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        """Call the function, and note it."""
-        kwargs = kwargs or {}
-        name = getattr(func, "__name__", "")
-        if name == "scaled_dot_product_attention":
-            dropped = kwargs.get("dropout_p", args[4] if len(args) > 4 else 0.0)
-            self.names.update([name] if dropped else [])
-        elif name in (*DROPOUTS, "native_dropout") and _drops(args, kwargs):
-            self.names.add(name.rstrip("_"))
-        return func(*args, **kwargs)
+    def answer(self, call: Call) -> Any:
+        """Note a dropout, and let it be."""
+        if call.name == "scaled_dot_product_attention":
+            drops = bool(call.argument("dropout_p", 4))
+        else:
+            drops = call.name in (*DROPOUTS, "native_dropout") and _drops(call)
+        if drops:
+            self.names.add(call.name.rstrip("_"))
+        return call.run()
 
 
-def _drops(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+def _drops(call: Call) -> bool:
     """Whether a dropout function is told to drop: `(input, p, training)`."""
-    p = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
-    training = kwargs.get("training", kwargs.get("train", args[2] if len(args) > 2 else True))
-    given = kwargs.get("input", args[0] if args else None)
-    return bool(p) and bool(training) and isinstance(given, Tensor)
+    training = call.argument("training", 2, call.argument("train", 2, True))
+    return (
+        bool(call.argument("p", 1, 0.5))
+        and bool(training)
+        and isinstance(call.argument("input", 0), Tensor)
+    )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +21,7 @@ from traindx.messages import say
 from traindx.preflight.case import Case, DoesNotApplyError
 from traindx.preflight.comparing import without_graph
 from traindx.preflight.expected import iterates
+from traindx.preflight.handwritten import replaced, written_by_hand
 from traindx.preflight.probe import STEP, observed, probe
 from traindx.preflight.structures import named_tensors
 from traindx.preflight.tape import Tape
@@ -89,6 +90,7 @@ def gradient_check(case: Case) -> Iterator[Item]:
     if not known and all(one.error is None for one in by_name.values()):
         raise DoesNotApplyError(say("every gradient is too small to compare"))
     site = Site(case.name)
+    functions, meant = _custom(wide)
     yield Scalar(
         STEP, "probe.gradient_error", max((o.error or 0.0 for o in known), default=0), site
     )
@@ -101,8 +103,8 @@ def gradient_check(case: Case) -> Iterator[Item]:
         parameters=len(named),
         too_small=sum(one.error is None for one in by_name.values()),
         kinks=sum(one.kink for one in (*every, *by_name.values())),
-        cuts=[*cuts],
-        functions=_custom(wide),
+        cuts=[*cuts, *meant],
+        functions=[*functions],
     )
 
 
@@ -276,21 +278,11 @@ def _takes_gradient(args: Any) -> bool:
     return any(tensor.requires_grad for _, tensor in named_tensors(list(args)))
 
 
-def _custom(case: Case) -> list[Any]:
-    """Names of the autograd functions written by hand in the graph of the loss."""
-    loss: Tensor = seeded(case, _loss)
-    stack: list[Any] = [loss.grad_fn]
-    seen: set[Any] = set(stack)
-    found: dict[str, None] = {}
-    while stack:
-        node = stack.pop()
-        if isinstance(node, cast(Any, torch).autograd.function.BackwardCFunction):
-            found[type(node).__name__.removesuffix("Backward")] = None
-        for child, _ in node.next_functions:
-            if child is not None and child not in seen:
-                seen.add(child)
-                stack.append(child)
-    return [*found]
+def _custom(case: Case) -> tuple[list[str], list[str]]:
+    """Names of the autograd functions written by hand, and of those meant to be no derivative."""
+    functions = written_by_hand(seeded(case, _loss))
+    meant = replaced(functions, lambda: seeded(case, _loss))
+    return [function.__name__ for function in functions], [it.__name__ for it in meant]
 
 
 _loss: Callable[[Case], Tensor] = Case.loss

@@ -15,6 +15,7 @@ from torch.nn.modules.conv import _ConvNd  # pyright: ignore[reportPrivateUsage]
 from traindx.facts import Json
 from traindx.messages import say
 from traindx.preflight.case import Case, DoesNotApplyError
+from traindx.preflight.marks import marks_of
 from traindx.preflight.probe import STEP, observed, probe
 from traindx.preflight.structures import named_tensors
 from traindx.records import Item, Scalar, Site
@@ -191,4 +192,13 @@ def _scale(case: Case, first: _First) -> Iterator[Item]:
         feature=int(rms.argmax()),
         features=rms.numel(),
         normalized=first.normalized,
+        **_marked(given),
     )
+
+
+def _marked(given: Tensor) -> dict[str, Json]:
+    """Numbers of a table that stand for none."""
+    marks = marks_of(given) if given.dim() == 2 else None
+    if marks is None:
+        return {}
+    return {"mark": marks.value, "marks": marks.elements, "marked": marks.columns}

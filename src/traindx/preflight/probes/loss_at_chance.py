@@ -6,14 +6,18 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from traindx.messages import say
 from traindx.preflight.case import Case, Compared, DoesNotApplyError
-from traindx.preflight.comparing import without_graph
+from traindx.preflight.comparing import apart, replaced, seeded, without_graph
 from traindx.preflight.probe import STEP, observed, probe
 from traindx.preflight.structures import named_tensors
 from traindx.records import Item, Scalar, Site
+
+_SAME = 1e-3
+"""Relative change of scores that counts as none."""
 
 
 @probe(
@@ -29,9 +33,11 @@ def loss_at_chance(case: Case) -> Iterator[Item]:
         return output, case.compared(output)
 
     output, compared = without_graph(compared_of)
-    known = next((one for one in compared if one.function in _CHANCE), None)
+    known = _known(compared)
     if known is None:
         raise DoesNotApplyError(say("no loss whose value at chance is known was seen"))
+    if without_graph(lambda: _follows_target(case, known.target)):
+        raise DoesNotApplyError(say("what the loss is given is made with its target"))
     site = Site(case.name)
     chance, classes = _CHANCE[known.function](known)
     if known.options.get("reduction", "mean") == "none":
@@ -52,6 +58,34 @@ def loss_at_chance(case: Case) -> Iterator[Item]:
         others=len(compared) - 1,
         zero_output=all(not bool(t.any()) for _, t in named_tensors(output)),
     )
+
+
+def _known(compared: list[Compared]) -> Compared | None:
+    return next((one for one in compared if one.function in _CHANCE), None)
+
+
+def _follows_target(case: Case, target: Tensor) -> bool:
+    """Whether scores change with the targets that the model is given: a margin is set on them.
+
+    Then they start above chance at any initialization, as those of ArcFace do.
+    """
+    given = [t for _, t in named_tensors([list(case.args), dict(case.kwargs)]) if _is(t, target)]
+    if not given:
+        return False
+    others = replaced(case, {id(tensor): tensor.roll(1, 0) for tensor in given})
+    found: list[Tensor] = []
+    for one in (case, others):
+        seeded(0)
+        known = _known(one.compared(one.output()))
+        if known is not None:
+            found.append(known.prediction.detach())
+    return len(found) > 1 and apart(found[0], found[1]) > _SAME
+
+
+def _is(tensor: Tensor, target: Tensor) -> bool:
+    """Whether a tensor that the model is given holds the targets."""
+    same = tensor.numel() == target.numel() and tensor.device == target.device
+    return same and torch.equal(tensor.reshape(-1).to(target.dtype), target.reshape(-1))
 
 
 def _classes(compared: Compared) -> tuple[float, int]:

@@ -6,12 +6,16 @@ import math
 from collections.abc import Iterator
 from typing import Any, cast
 
+import torch
 from torch import Tensor
 
 from traindx.capture.nodes import name_of
 from traindx.facts import Json
 from traindx.messages import say
+from traindx.preflight.arguments import arguments_of, similarities
 from traindx.preflight.case import Case, Compared, DoesNotApplyError
+from traindx.preflight.marks import units_of
+from traindx.preflight.pairs import pairs_of
 from traindx.preflight.probe import STEP, observed, probe
 from traindx.preflight.tape import Entry, Tape, losses_among
 from traindx.records import Item, Scalar, Site
@@ -43,17 +47,20 @@ def output_and_target(case: Case) -> Iterator[Item]:
         loss = case.loss_of(output)
     compared = case.compared(output)
     by_hand = not losses_among(tape.entries)
-    if not compared and not any(entry.name in _ARITHMETIC for entry in tape.entries):
+    written = {*_ARITHMETIC, "cosine_similarity"}
+    if not compared and not any(entry.name in written for entry in tape.entries):
         raise DoesNotApplyError(say("no comparison of an output with a target was seen"))
     site = Site(case.name)
     yield Scalar(STEP, "probe.comparisons", len(compared), site)
     yield Scalar(STEP, "loss", float(loss.detach()), site)
     for one in compared:
-        yield observed("output-and-target", site, **_facts(one))
+        yield observed("output-and-target", site, **_facts(one), **_units(case, one))
     for score, label in _hinges(tape.entries) if by_hand else ():
         yield observed(
             "output-and-target", site, **_facts(Compared("hinge", score, label, {}, loss))
         )
+    for one in _grows_with_likeness(tape, loss) if by_hand else ():
+        yield observed("output-and-target", site, **one)
     for prediction, target in _crossed(tape.entries) if by_hand else ():
         shapes: dict[str, Json] = {
             "function": "",
@@ -61,6 +68,25 @@ def output_and_target(case: Case) -> Iterator[Item]:
             "target_shape": list(target.shape),
         }
         yield observed("output-and-target", site, **shapes)
+
+
+def _grows_with_likeness(tape: Tape, loss: Tensor) -> Iterator[dict[str, Json]]:
+    """A loss written by hand of nothing but similarities to targets, all of which raise it."""
+    found = similarities(tape.entries)
+    if not found:
+        return
+    results = [entry.result for entry, _, _ in found]
+    slopes = cast(
+        "tuple[Tensor | None, ...]",
+        torch.autograd.grad(loss, results, retain_graph=True, allow_unused=True),
+    )
+    if all(slope is not None and bool((slope > 0).all()) for slope in slopes):
+        _, output, target = found[0]
+        yield {
+            "function": "cosine_similarity",
+            "prediction_shape": list(output.shape),
+            "target_shape": list(target.shape),
+        }
 
 
 def _crossed(entries: list[Entry]) -> Iterator[tuple[Tensor, Tensor]]:
@@ -124,9 +150,18 @@ def _facts(compared: Compared) -> dict[str, Json]:
         "sums_over": _sums_over(values),
         "exp_sums_over": _sums_over(values.exp()),
         "single_softmax": _softmax_of_one(prediction),
+        "target_zeros": float((wanted == 0).double().mean()) if wanted.numel() else 0.0,
+        **arguments_of(compared),
         "log_target": bool(compared.options.get("log_target", False)),
         "log_input": bool(compared.options.get("log_input", True)),
     }
+
+
+def _units(case: Case, compared: Compared) -> dict[str, Json]:
+    """Marks among labels of the data, as no reward is that is seldom given, and their units."""
+    told = units_of(compared.target)
+    computed = "mark" in told and pairs_of(case) is None
+    return {name: value for name, value in told.items() if not (computed and "mark" in name)}
 
 
 def _least(values: Tensor) -> float:

@@ -7,21 +7,21 @@ transpose moves an axis. That is read from the shapes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from traindx.messages import say
+from traindx.preflight.calls import Call, Calls
 from traindx.preflight.case import Case, DoesNotApplyError
-from traindx.preflight.comparing import run
+from traindx.preflight.comparing import run, without_graph
 from traindx.preflight.inside import Inner, Inside
 from traindx.preflight.probe import STEP, observed, probe
-from traindx.preflight.structures import named_tensors
+from traindx.preflight.structures import tensors
 from traindx.records import Item, Scalar, Site
 
 _RESHAPES = {"view", "reshape", "view_as", "reshape_as", "_unsafe_view", "unflatten", "flatten"}
@@ -41,7 +41,7 @@ class _Torn(NamedTuple):
         after: The shape made.
         axis: Of the axis that was moved, its size.
         kind: `inside`, `split` where merged axes are taken apart in another order, `input` where
-            the batch came so, `picture` where neighbours tell it.
+            the batch came so, `picture` where neighbours tell it, `loss` on the way to the loss.
     """
 
     inner: Inner
@@ -54,6 +54,7 @@ class _Torn(NamedTuple):
 @probe(writes=("probe.moved_axes",), passes=0.4)
 def reshaped_axes(case: Case) -> Iterator[Item]:
     """How many reshapes give an axis another place among the others."""
+    ahead = _on_the_way_to_the_loss(case)
     case = replace(case, loss_found=None)  # the loss is not asked for
     case.model.eval()
     inside = Inside(case.model)
@@ -62,7 +63,8 @@ def reshaped_axes(case: Case) -> Iterator[Item]:
         run(case)
     itself = Inner("", type(case.model).__name__)
     torn = [*_of_inputs(case, itself), *found.torn]
-    if not torn and not found.reshapes:
+    torn += [one._replace(inner=itself, kind="loss") for one in ahead.torn]
+    if not torn and not found.reshapes and not ahead.reshapes:
         raise DoesNotApplyError(say("nothing is reshaped"))
     yield Scalar(STEP, "probe.moved_axes", len(torn), Site(case.name))
     for one in dict.fromkeys(torn):
@@ -77,7 +79,17 @@ def reshaped_axes(case: Case) -> Iterator[Item]:
         )
 
 
-class _Watching(TorchFunctionMode):
+def _on_the_way_to_the_loss(case: Case) -> _Watching:
+    """What is reshaped between the model's output and its loss."""
+    found = _Watching(Inside(case.model))
+    if case.loss_found is not None:
+        output = without_graph(case.output)
+        with found:
+            without_graph(lambda: case.loss_of(output))
+    return found
+
+
+class _Watching(Calls):
     """Notes the reshapes of a pass, and the axes that are merged into the first one."""
 
     def __init__(self, inside: Inside) -> None:
@@ -88,20 +100,11 @@ class _Watching(TorchFunctionMode):
         self._held: list[Tensor] = []  # so that no id is used twice
         self._rows: dict[int, tuple[int, ...]] = {}
 
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Iterable[type],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        """Call the function, and look at the shapes if it is a reshape."""
-        kwargs = dict(kwargs or {})
-        result = func(*args, **kwargs)
-        given = [tensor for _, tensor in named_tensors([list(args), kwargs])]
-        self._inherit(given, [tensor for _, tensor in named_tensors(result)])
-        name = getattr(func, "__name__", "")
-        if name in _RESHAPES and given and isinstance(result, Tensor):
+    def answer(self, call: Call) -> Any:
+        """Look at the shapes if it is a reshape."""
+        result, given = call.run(), call.given()
+        self._inherit(given, tensors(result))
+        if call.name in _RESHAPES and given and isinstance(result, Tensor):
             self._reshaped(given[0], result)
         return result
 
@@ -179,7 +182,7 @@ def _stretches(
 
 def _of_inputs(case: Case, itself: Inner) -> Iterator[_Torn]:
     """Inputs that are a view of something with its axes elsewhere, and pictures that look so."""
-    for _, tensor in named_tensors([list(case.args), dict(case.kwargs)]):
+    for tensor in tensors([list(case.args), dict(case.kwargs)]):
         base = tensor._base
         shape = tuple(tensor.shape)
         if base is not None and base.numel() == tensor.numel():

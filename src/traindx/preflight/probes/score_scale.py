@@ -7,18 +7,18 @@ constant it is multiplied by: a temperature. Nothing that is trained can carry a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from traindx.messages import say
+from traindx.preflight.calls import Call, Calls
 from traindx.preflight.case import Case, DoesNotApplyError
 from traindx.preflight.comparing import seeded
 from traindx.preflight.inside import Inside
 from traindx.preflight.probe import STEP, observed, probe
-from traindx.preflight.structures import named_tensors
+from traindx.preflight.structures import tensors
 from traindx.records import Item, Scalar, Site
 
 _EVEN = 1e-3
@@ -83,7 +83,7 @@ def score_scale(case: Case) -> Iterator[Item]:
     )
 
 
-class _Watching(TorchFunctionMode):
+class _Watching(Calls):
     """Follows vectors of one length, their products, and the losses of those."""
 
     def __init__(self, params: Iterable[nn.Parameter], inside: Inside) -> None:
@@ -96,39 +96,24 @@ class _Watching(TorchFunctionMode):
         self._even: set[int] = set()
         self._bounds: dict[int, float] = {}
 
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Iterable[type],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        """Call the function, and see what it means."""
-        kwargs = dict(kwargs or {})
-        result = func(*args, **kwargs)
-        given = [tensor for _, tensor in named_tensors([list(args), kwargs])]
-        for _, made in named_tensors(result):
-            self._held.append(made)
-            if any(id(t) in self._made for t in given):
-                self._made.add(id(made))
+    def answer(self, call: Call) -> Any:
+        """See what it means."""
+        result, given = call.run(), call.given()
+        made = tensors(result)
+        self._held += made
+        if any(id(t) in self._made for t in given):
+            self._made.update(map(id, made))
         if isinstance(result, Tensor):
-            self._see(getattr(func, "__name__", ""), args, kwargs, result, given)
+            self._see(call, given, result)
         return result
 
-    def _see(
-        self,
-        name: str,
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        result: Tensor,
-        given: list[Tensor],
-    ) -> None:
-        self._measure(name, given, result)
-        compared = name in _COMPARED or (name == "exp" and not self._inside.is_called)
+    def _see(self, call: Call, given: list[Tensor], result: Tensor) -> None:
+        self._measure(call.name, given, result)
+        compared = call.name in _COMPARED or (call.name == "exp" and not self._inside.is_called)
         if compared and given and id(given[0]) in self._bounds:
-            self._compared(name, args, kwargs, given[0])
+            self._compared(call, given[0])
             return
-        bound = self._bound(name, args, kwargs, given)
+        bound = self._bound(call, given)
         if bound is not None:
             self._bounds[id(result)] = bound
 
@@ -157,10 +142,9 @@ class _Watching(TorchFunctionMode):
 
     # -- scores ----------------------------------------------------------------------------------
 
-    def _bound(
-        self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], given: list[Tensor]
-    ) -> float | None:
+    def _bound(self, call: Call, given: list[Tensor]) -> float | None:
         """The greatest size of what a function makes, if that is known."""
+        name = call.name
         if name == "cosine_similarity":
             return 1.0
         if name in _MATRICES and len(given) == 2 and given[1].dim() > 1:
@@ -168,7 +152,7 @@ class _Watching(TorchFunctionMode):
         if name == "linear" and len(given) == 2:
             return self._product(self._length(given[0], -1), self._length(given[1], -1))
         if name == "einsum" and len(given) == 2:
-            axes = _contracted(args)
+            axes = _contracted(call.args)
             return axes and self._product(*map(self._length, given, axes))
         known = [t for t in given if id(t) in self._bounds]
         if not known:
@@ -177,7 +161,7 @@ class _Watching(TorchFunctionMode):
             others = [t for t in given if id(t) not in self._bounds and t.requires_grad]
             return None if others else max(self._bounds[id(t)] for t in known)
         if name in _TIMES or name in _OVER:
-            return self._scaled(name, args, known)
+            return self._scaled(name, call.args, known)
         return None
 
     def _product(self, one: float | None, other: float | None) -> float | None:
@@ -197,11 +181,8 @@ class _Watching(TorchFunctionMode):
         bound = self._bounds[id(known[0])]
         return bound / abs(by) if name in _OVER else bound * abs(by)
 
-    def _compared(
-        self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], scores: Tensor
-    ) -> None:
-        axis = kwargs.get("dim", args[1] if args[1:] else -1)
-        axis = {"cross_entropy": 1, "exp": -1}.get(name, axis)
+    def _compared(self, call: Call, scores: Tensor) -> None:
+        axis = {"cross_entropy": 1, "exp": -1}.get(call.name, call.argument("dim", 1, -1))
         if not isinstance(axis, int) or scores.dim() < 2:
             return
         bound = self._bounds[id(scores)]

@@ -7,20 +7,20 @@ axis, the softmax was taken over the wrong one. That is exact, whatever views li
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from traindx.messages import say
+from traindx.preflight.calls import Call, Calls
 from traindx.preflight.case import Case, DoesNotApplyError
 from traindx.preflight.comparing import run
 from traindx.preflight.inside import Inside
 from traindx.preflight.probe import STEP, observed, probe
-from traindx.preflight.structures import named_tensors
+from traindx.preflight.structures import tensors
 from traindx.records import Item, Scalar, Site
 
 _SAMPLES = 4
@@ -136,7 +136,7 @@ class _Known:
     factors: dict[int, _Factor] = field(default_factory=dict[int, _Factor])
 
 
-class _Watching(TorchFunctionMode):
+class _Watching(Calls):
     """Follows scores, the softmax of them, and what is done with its weights."""
 
     def __init__(self, case: Case, inside: Inside) -> None:
@@ -144,47 +144,29 @@ class _Watching(TorchFunctionMode):
         self.averages: list[_Average] = []
         self._inside = inside
         self._known = _Known()
-        for _, tensor in named_tensors([list(case.args), dict(case.kwargs)]):
-            self._known.computed.add(id(tensor))
+        self._known.computed.update(map(id, tensors([list(case.args), dict(case.kwargs)])))
 
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Iterable[type],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        """Call the function, and see what it means."""
-        kwargs = dict(kwargs or {})
-        result = func(*args, **kwargs)
-        given = [tensor for _, tensor in named_tensors([list(args), kwargs])]
-        if isinstance(result, Tensor) and any(id(t) in self._known.computed for t in given):
-            self._known.held.append(result)
-            self._known.computed.add(id(result))
-            self._see(func, args, kwargs, result, given)
-        elif any(id(t) in self._known.computed for t in given):
-            made = [tensor for _, tensor in named_tensors(result)]
+    def answer(self, call: Call) -> Any:
+        """See what it means."""
+        result, given = call.run(), call.given()
+        if any(id(t) in self._known.computed for t in given):
+            made = tensors(result)
             self._known.held += made
             self._known.computed.update(map(id, made))
+            if isinstance(result, Tensor):
+                self._see(call, given, result)
         return result
 
-    def _see(
-        self,
-        func: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        result: Tensor,
-        given: list[Tensor],
-    ) -> None:
-        name, known = getattr(func, "__name__", ""), self._known
+    def _see(self, call: Call, given: list[Tensor], result: Tensor) -> None:
+        name, known = call.name, self._known
         if name in _SOFTMAX:
             place, kind = self._inside.innermost
             paired = id(given[0]) in known.scores
-            known.weights[id(result)] = _Made(place, kind, _extent(args, kwargs, given[0]), paired)
+            known.weights[id(result)] = _Made(place, kind, _extent(call, given[0]), paired)
         elif name in _PRODUCTS and len(given) == 2:
-            self._multiplied(func, args, kwargs, result, given)
+            self._multiplied(call, given, result)
         elif name == "sum" and id(given[0]) in known.factors:
-            self._summed(known.factors[id(given[0])], args, kwargs)
+            self._summed(known.factors[id(given[0])], call)
         elif name not in _MIXING:
             self._followed(name, result, given)
         if name == "linear" or (name in _KEEPING and any(id(t) in known.features for t in given)):
@@ -208,19 +190,12 @@ class _Watching(TorchFunctionMode):
 
     # -- sums over weights -----------------------------------------------------------------------
 
-    def _multiplied(
-        self,
-        func: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        result: Tensor,
-        given: list[Tensor],
-    ) -> None:
+    def _multiplied(self, call: Call, given: list[Tensor], result: Tensor) -> None:
         known = self._known
         held = [t for t in given if id(t) in known.weights]
         if len(held) != 1:
             # A layer's output as it comes has features last: a graph's edges times it are no pairs.
-            pairs = func is torch.einsum or id(given[1]) not in known.features
+            pairs = call.name == "einsum" or id(given[1]) not in known.features
             if not held and pairs and all(id(t) in known.computed for t in given):
                 known.scores.add(id(result))
             return
@@ -232,12 +207,12 @@ class _Watching(TorchFunctionMode):
                 return [ones(one) for one in cast("list[Any]", value)]
             return torch.ones_like(other) if value is other else value
 
-        sums: Tensor = func(*(ones(value) for value in args), **kwargs)
-        extents = _Extents.of_product(func, args, weights, other)
+        sums: Tensor = call.function(*map(ones, call.args), **call.kwargs)
+        extents = _Extents.of_product(call, weights, other)
         self._judge(weights, sums, extents, self._known.weights[id(weights)])
 
-    def _summed(self, factor: _Factor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        dims = kwargs.get("dim", args[1] if len(args) > 1 else None)
+    def _summed(self, factor: _Factor, call: Call) -> None:
+        dims = call.argument("dim", 1)
         if not isinstance(dims, int | tuple | list):
             return
         axes = [dims] if isinstance(dims, int) else [*cast("tuple[int, ...]", dims)]
@@ -270,9 +245,9 @@ class _Watching(TorchFunctionMode):
         )
 
 
-def _extent(args: tuple[Any, ...], kwargs: Mapping[str, Any], scores: Tensor) -> int:
+def _extent(call: Call, scores: Tensor) -> int:
     """Of the axis that a softmax is taken over; 0 where it is not said."""
-    dim = kwargs.get("dim", args[1] if len(args) > 1 else None)
+    dim = call.argument("dim", 1)
     return scores.shape[dim] if isinstance(dim, int) and scores.dim() else 0
 
 
@@ -302,15 +277,12 @@ class _Extents(NamedTuple):
     own: set[int]
 
     @classmethod
-    def of_product(
-        cls, func: Callable[..., Any], args: tuple[Any, ...], weights: Tensor, other: Tensor
-    ) -> _Extents:
+    def of_product(cls, call: Call, weights: Tensor, other: Tensor) -> _Extents:
         """Of a matrix product or `einsum`."""
-        if getattr(func, "__name__", "") == "einsum" and isinstance(args[0], str):
-            return cls._of_einsum(args[0].replace(" ", ""), args, weights)
-        first = args[0] is weights
-        if getattr(func, "__name__", "") == "__rmatmul__":
-            first = not first
+        left = call.args[0]
+        if call.name == "einsum" and isinstance(left, str):
+            return cls._of_einsum(left.replace(" ", ""), call.args, weights)
+        first = (left is weights) != (call.name == "__rmatmul__")
         summed = weights.dim() - 1 if first else max(weights.dim() - 2, 0)
         own = (
             {weights.dim() - 2 if first else weights.dim() - 1} if weights.dim() > 1 else set[int]()

@@ -21,6 +21,8 @@ _MOVING = 0.2
 """Of the inputs, those that must differ from the next: else this one and the next are one."""
 _SAMPLES = 16
 """Samples below which a feature may go with the target by chance."""
+_MOST = 2_000_000
+"""Elements of an input, beyond which its features are not looked at."""
 _EXACT = 1e-6
 """How far a correlation may be from 1 by rounding of float32."""
 
@@ -47,11 +49,14 @@ def target_in_input(case: Case) -> Iterator[Item]:
 
 
 def _features(x: Tensor, y: Tensor) -> Iterator[int]:
-    """Columns of a table that are the target but for scale and offset."""
-    table = x.dim() == 2 and x.is_floating_point() and x.shape[1] > 1
-    if not table or x.shape[0] < _SAMPLES or y.numel() != x.shape[0] or y is x:
+    """Columns of a table, or places of a window, that are the target but for scale and offset."""
+    table = x.dim() in (2, 3) and x.is_floating_point() and x[:1].numel() > 1
+    if not table or x.numel() > _MOST or x.shape[0] < _SAMPLES or y.numel() != x.shape[0] or y is x:
         return
-    columns, values = x.detach().double(), y.detach().double().reshape(-1, 1).to(x.device)
+    columns, values = (
+        x.detach().double().flatten(1),
+        y.detach().double().reshape(-1, 1).to(x.device),
+    )
     columns, values = columns - columns.mean(0), values - values.mean()
     product = (columns.square().sum(0) * values.square().sum()).sqrt()
     alike = (columns * values).sum(0).abs() / product

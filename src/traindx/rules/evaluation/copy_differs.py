@@ -9,6 +9,7 @@ from traindx.facts import Json
 from traindx.findings import Evidence, Severity
 from traindx.messages import Message, in_turn, listed, say
 from traindx.records import Event, EventKind, Site
+from traindx.rules.evaluation.passes import is_mistaken
 from traindx.rules.evaluation.weights_not_loaded import is_own, loads_of, number, trained_before
 from traindx.rules.rule import rule
 from traindx.run import Run
@@ -33,6 +34,7 @@ def copy_differs(
     error_gap: float = 1.0,
     share: float = 0.5,
     met_gap: float = 0.2,
+    unrelated: float = 0.95,
 ) -> Iterator[Evidence]:
     """A copy that is evaluated in place of the trained model has lost a part of it.
 
@@ -60,7 +62,9 @@ def copy_differs(
     the worst layer), beyond three times what the number of values lets one expect; only once the
     run has ended, since a running average lags behind at first. And a state that is loaded into a
     trained model and lies in the model's own memory: it was kept by reference, and has changed with
-    every step since.
+    every step since. And, once the run has ended, a copy that was first called after the last step,
+    none of whose weights has anything to do with the trained model's (the median differs by
+    `unrelated` of its size or more), while the trained model is not evaluated any more.
 
     ## How to fix
     Copy `model.buffers()` as well as the parameters, or estimate the statistics of an average with
@@ -96,6 +100,8 @@ def copy_differs(
             yield _of_what_it_meets(run, met, model, moved, met_gap)
         elif equal < total and equal >= share * total:
             yield _of_parameters(run, event, model, equal, total)
+        elif moved >= unrelated and not equal and is_mistaken(run, event.site.model, model):
+            yield _of_another(run, event, model, moved, unrelated)
     for event in loads_of(run):
         if event.site.model in run.models and is_own(event) and trained_before(run, event):
             yield _of_itself(run, event)
@@ -233,6 +239,27 @@ def _of_what_it_meets(
         {"met": gap, "distance": moved, "values": _number(event, "values")},
         say("Statistics of other weights are not those of an average."),
         say("torch.optim.swa_utils.update_bn(train_loader, {copy})", copy=_variable(event)),
+        Severity.WARNING,
+    )
+
+
+def _of_another(run: Run, event: Event, model: str, moved: float, threshold: float) -> Evidence:
+    return _evidence(
+        run,
+        event,
+        model,
+        say(
+            "{copy} is evaluated after training and {model} is not, though no weight of {copy} "
+            "was trained: they differ by {moved:.2g} of their size in the median (threshold "
+            "{threshold:g})",
+            copy=event.site.model,
+            model=model,
+            moved=moved,
+            threshold=threshold,
+        ),
+        {"distance": moved},
+        say("What was trained is another object, and was not loaded into this one."),
+        say("{copy}.load_state_dict({model}.state_dict())", copy=_variable(event), model=model),
         Severity.WARNING,
     )
 

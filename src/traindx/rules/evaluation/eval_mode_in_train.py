@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from traindx.facts import ModelFacts
 from traindx.findings import Evidence, Severity, first_layers
@@ -10,11 +11,14 @@ from traindx.messages import say
 from traindx.records import Site
 from traindx.rules.normalization.running import running_norms
 from traindx.rules.rule import rule
-from traindx.run import Run
+from traindx.run import Run, Series
+
+_WINDOW = 20
+"""Measured steps that show whether a model is in both modes by turns."""
 
 
 @rule("E002", severity=Severity.WARNING, reads=("mode.training",), explained_by=("N004",))
-def eval_mode_in_train(run: Run, *, steps: float = 20) -> Iterator[Evidence]:
+def eval_mode_in_train(run: Run, *, steps: float = 20, share: float = 0.34) -> Iterator[Evidence]:
     """A model trains in eval mode, in which its dropout or spectral normalization does nothing.
 
     ## Why it matters
@@ -42,7 +46,12 @@ def eval_mode_in_train(run: Run, *, steps: float = 20) -> Iterator[Evidence]:
     """
     for model in run.models.values():
         flags = run.at("mode.training", Site(model.name))
-        if flags is None or flags.last or running_norms(model):
+        if flags is None or running_norms(model):
+            continue
+        if (part := _often_off(flags, steps, share)) and (dropouts := _dropouts(model)):
+            yield _by_turns(model, dropouts, flags.step, part, share)
+            continue
+        if flags.last:
             continue
         since = flags.step - flags.unchanged_since
         switched = flags.unchanged_since > flags.first_step
@@ -50,6 +59,16 @@ def eval_mode_in_train(run: Run, *, steps: float = 20) -> Iterator[Evidence]:
         idle = spectral or (dropouts if switched else [])
         if idle and since >= steps:
             yield _evidence(model, idle, bool(spectral), flags.step, since, switched, steps)
+
+
+def _often_off(flags: Series, steps: float, share: float) -> float:
+    """The share of recent steps in eval mode of a model that is in both by turns, if it is so."""
+    recent = flags.tail(_WINDOW)
+    off = recent.count(0.0) / len(recent)
+    by_turns = flags.first == 1 and 1.0 in recent and flags.step - flags.first_step >= steps
+    # A single switch is told of as such, once it has lasted.
+    switches = sum(one != other for one, other in pairwise(recent))
+    return off if by_turns and switches > 1 and off >= share else 0.0
 
 
 def _dropouts(model: ModelFacts) -> list[str]:
@@ -104,6 +123,33 @@ def _evidence(
             "Call `{model}.train()` after each evaluation, at the start of the epoch.",
             model=model.name,
         ),
+        excluded=(say("dropout switched off from the start"),),
+        series=("mode.training",),
+        layers=first_layers(idle),
+    )
+
+
+def _by_turns(
+    model: ModelFacts, idle: list[str], step: int, part: float, threshold: float
+) -> Evidence:
+    return Evidence(
+        site=Site(model.name),
+        step=step,
+        message=say(
+            "{model} trained in eval mode in {part:.0%} of the last measured steps (threshold "
+            "{threshold:.0%}), in which its {what} did nothing, and in train mode in the others",
+            model=model.name,
+            part=part,
+            threshold=threshold,
+            what=say("{count} dropout layers", count=len(idle)),
+        ),
+        numbers={"share": part, "layers": len(idle)},
+        cause=say(
+            "An evaluation within the epoch switched {model} to eval mode, and train mode came "
+            "back with the next epoch.",
+            model=model.name,
+        ),
+        fix=say("Call `{model}.train()` right after each evaluation.", model=model.name),
         excluded=(say("dropout switched off from the start"),),
         series=("mode.training",),
         layers=first_layers(idle),

@@ -28,6 +28,7 @@ def _latest(run: Run) -> list[Event]:
     reads=("mode.training",),
     applies=_no_inputs,
     silent_in=("gan", "rl"),
+    explained_by=("L010",),
 )
 def evaluation_input_shift(
     run: Run,

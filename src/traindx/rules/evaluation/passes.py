@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from traindx.messages import say
 from traindx.records import EventKind
@@ -23,6 +23,8 @@ class Passes(NamedTuple):
         first: The first of both, by fqn.
         drawing: Passes that drew random numbers.
         written: Running statistics that were written.
+        initial: Modules whose running statistics no batch had touched.
+        last: Whether the last pass before the step was one of them, if others were set otherwise.
     """
 
     step: int
@@ -33,6 +35,8 @@ class Passes(NamedTuple):
     first: str
     drawing: float
     written: tuple[str, ...]
+    initial: tuple[str, ...] = ()
+    last: bool = False
 
     @property
     def as_in_training(self) -> bool:
@@ -57,7 +61,6 @@ def _passes(run: Run, model: str, began: int) -> Iterator[Passes]:
     for event in run.events(EventKind.EVALUATION):
         if event.site.model == model and event.step > began:
             told = event.detail
-            written = told.get("written")
             yield Passes(
                 event.step,
                 _number(told.get("forwards")),
@@ -66,8 +69,14 @@ def _passes(run: Run, model: str, began: int) -> Iterator[Passes]:
                 int(_number(told.get("batch_norms"))),
                 str(told.get("first", "")),
                 _number(told.get("drawing")),
-                tuple(map(str, written)) if isinstance(written, list) else (),
+                _words(told.get("written")),
+                _words(told.get("initial")),
+                bool(told.get("last")),
             )
+
+
+def _words(value: object) -> tuple[str, ...]:
+    return tuple(map(str, cast("list[object]", value))) if isinstance(value, list) else ()
 
 
 def _number(value: object) -> float:
@@ -78,3 +87,15 @@ def no_evaluation(run: Run) -> str:
     """Why rules on evaluation passes do not apply: none was seen after training began."""
     seen = any(passes_of(run, model) for model in run.models)
     return "" if seen else say("no pass without gradient was seen after training began")
+
+
+def is_mistaken(run: Run, copy: str, model: str) -> bool:
+    """Whether a copy was evaluated for the first time after training, and a model not any more.
+
+    A reference, a target network or a second member of an ensemble is called while it goes on.
+    """
+    if not run.ended:
+        return False
+    copied = [event.step for event in run.events(EventKind.COPY) if event.site.model == copy]
+    own = [e.step for e in run.events(EventKind.EVALUATION) if e.site.model == model]
+    return bool(copied) and min(copied) >= run.steps > max(own, default=-1)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
 
 from traindx.findings import Evidence, Severity
 from traindx.messages import Message, say
@@ -37,7 +39,8 @@ def train_mode_in_eval(run: Run, *, share: float = 0.34, after: float = 10) -> I
     some of them in train mode, if they came before at most `share` of the steps since the first of
     them (a validation, not a part of the training); and a model whose own training ended `after`
     steps ago or more, and which since then has been called in train mode only: a teacher, or a
-    feature extractor.
+    feature extractor. As a warning is reported a model of which each evaluation, two at least,
+    consists of one pass in eval mode and of others after it, the last one too, as in training.
 
     ## How to fix
     Call `model.eval()` before the evaluation and `model.train()` after it, on the whole model.
@@ -62,6 +65,23 @@ def train_mode_in_eval(run: Run, *, share: float = 0.34, after: float = 10) -> I
                 yield _evidence(name, late, run.step, _of_a_teacher(name, run.step - ended))
         elif passes and all(it.as_in_training for it in passes) and _are_rare(run, passes, share):
             yield _evidence(name, passes, run.step, _of_an_evaluation(name))
+        elif late := _after_the_first_batch(passes):
+            yield _switched(name, late, run.step)
+
+
+def _after_the_first_batch(passes: Sequence[Passes]) -> list[Passes]:
+    """The passes as in training of evaluations that had left eval mode after one pass.
+
+    Only if there were two evaluations or more, and all of them were such.
+    """
+    late: list[Passes] = []
+    for _, group in groupby(passes, key=attrgetter("step")):
+        first, *others = group
+        began_right = first.forwards == 1 and not first.training and not first.as_in_training
+        if not (began_right and len(others) == 1 and others[0].as_in_training and others[0].last):
+            return []
+        late += others
+    return late if len(late) > 1 else []
 
 
 def _are_rare(run: Run, passes: Sequence[Passes], share: float) -> bool:
@@ -123,4 +143,32 @@ with torch.no_grad():
             say("a pass that estimates statistics, followed by one in eval mode"),
             say("passes that are a part of every training step"),
         ),
+    )
+
+
+def _switched(model: str, passes: Sequence[Passes], step: int) -> Evidence:
+    last, forwards = passes[-1], sum(it.forwards for it in passes)
+    return Evidence(
+        site=Site(model),
+        step=min(step, last.step),
+        message=say(
+            "in each of {evaluations} evaluations {model} was in eval mode for one forward pass, "
+            "and for the others, {forwards:.0f} together, {dropping} dropout and {norms} BatchNorm "
+            "layers acted as in training, first `{first}`",
+            evaluations=len(passes),
+            model=model,
+            forwards=forwards,
+            dropping=last.dropping,
+            norms=last.batch_norms,
+            first=last.first,
+        ),
+        numbers={
+            "forwards": forwards,
+            "dropping": last.dropping,
+            "batch_norms": last.batch_norms,
+        },
+        cause=say("`{model}.train()` stands within the loop of the evaluation.", model=model),
+        fix=say("Call `{model}.train()` after the loop, not in it.", model=model),
+        excluded=(say("a pass that estimates statistics, followed by one in eval mode"),),
+        severity=Severity.WARNING,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from traindx.findings import Evidence, Severity
@@ -11,7 +12,13 @@ from traindx.rules.rule import rule
 from traindx.run import Run
 
 
-@rule("E017", severity=Severity.WARNING, reads=("probe.variance_shift",), source="probe")
+@rule(
+    "E017",
+    severity=Severity.WARNING,
+    reads=("probe.variance_shift",),
+    source="probe",
+    explained_by=("E009",),
+)
 def variance_shift(run: Run, *, shift: float = 1.25, much: float = 2.0) -> Iterator[Evidence]:
     """Dropout before a batch normalization gives it another variance than evaluation will.
 
@@ -25,6 +32,9 @@ def variance_shift(run: Run, *, shift: float = 1.25, much: float = 2.0) -> Itera
     4 passes with other random numbers, over that of a pass in which dropout does what it does on
     average. It is told if the mean over the channels has grown by more than the factor `shift`:
     as information up to `much`, as a warning beyond. The dropout is the last one called before.
+    Dropout of a signal that varies between samples as much as it is large makes the variance
+    1/(1 - p) times as large. What a new model has beyond that is of units that hardly vary yet, as
+    those of a softplus, which training changes; so a warning takes a p that makes `much` of it.
 
     ## How to fix
     Move the dropout behind the last normalization, or lower its `p`; or replace the normalization
@@ -45,7 +55,8 @@ def variance_shift(run: Run, *, shift: float = 1.25, much: float = 2.0) -> Itera
 
 
 def _evidence(seen: Observation, much: float) -> Evidence:
-    found = seen.number("shift")
+    found, p = seen.number("shift"), seen.number("p")
+    lasting = 1 / (1 - p) if p < 1 else math.inf
     return Evidence(
         site=seen.site,
         step=STEP,
@@ -53,12 +64,12 @@ def _evidence(seen: Observation, much: float) -> Evidence:
             "with the dropout of `{dropout}` (p = {p:g}) `{norm}` is given {shift:.2f} times the "
             "variance that it will be given in evaluation",
             dropout=seen.text("dropout"),
-            p=seen.number("p"),
+            p=p,
             norm=seen.site.fqn,
             shift=found,
         ),
-        numbers={"shift": found, "p": seen.number("p")},
+        numbers={"shift": found, "p": p},
         cause=say("Dropout keeps the mean and adds variance; the running variance includes it."),
         fix=say("Move `{dropout}` behind the last normalization.", dropout=seen.text("dropout")),
-        severity=Severity.WARNING if found > much else Severity.INFO,
+        severity=Severity.WARNING if found > much and lasting >= much else Severity.INFO,
     )

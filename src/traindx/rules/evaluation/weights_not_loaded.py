@@ -8,7 +8,7 @@ from traindx.findings import Evidence, Severity
 from traindx.messages import Message, listed, say
 from traindx.records import Event, EventKind, Site
 from traindx.rules.rule import rule
-from traindx.run import Run
+from traindx.run import Run, Series
 
 
 def _no_load(run: Run) -> str:
@@ -70,8 +70,10 @@ def weights_not_loaded(run: Run, *, share: float = 0.5) -> Iterator[Evidence]:
     information if less than a share `share` of what was given was used and less than that share of
     the model's parameters was loaded, without such a prefix. It is a warning if all that is loaded
     before training is the model's own tensors, as they are left when a filter lets nothing of a
-    checkpoint through. Of several loads into one module between two training steps the one that
-    gave most counts, and the last of these times.
+    checkpoint through. It is a warning, besides, if more than a share `share` of the weights of two
+    axes or more that were loaded have changed by over half of their size when the module is first
+    called, though no step was taken. Of several loads into one module between two training steps
+    the one that gave most counts, and the last of these times.
 
     ## How to fix
     Rename before loading, and load with `strict=True`; print what `load_state_dict` returns where
@@ -95,6 +97,9 @@ def weights_not_loaded(run: Run, *, share: float = 0.5) -> Iterator[Evidence]:
             yield _in_part(run, event, share)
         elif is_own(event) and not trained_before(run, event):
             yield _own(run, event)
+    for series in run.series("load.overwritten"):
+        if series.last > share:
+            yield _overwritten(series)
 
 
 def _unused(run: Run, event: Event) -> Evidence:
@@ -142,6 +147,25 @@ def _own(run: Run, event: Event) -> Evidence:
         "`state_dict()` returns the living tensors. What was to replace some of them was not there."
     )
     return _evidence(run, event, message, cause, _fix(event), Severity.WARNING)
+
+
+def _overwritten(series: Series) -> Evidence:
+    model, fqn = series.site
+    return Evidence(
+        site=series.site,
+        step=series.step,
+        message=say(
+            "{part:.0%} of the weights that were loaded into {place} were others when it was first "
+            "called, before any step",
+            part=series.last,
+            place=f"{model}.{fqn}" if fqn else model,
+        ),
+        numbers={"overwritten": series.last},
+        cause=say("They were initialized after loading."),
+        fix=say("model.apply(initialize); model.load_state_dict(state)  # in this order"),
+        excluded=(say("a later load into the same module"), say("small changes, as by rounding")),
+        severity=Severity.WARNING,
+    )
 
 
 def _in_part(run: Run, event: Event, share: float) -> Evidence:

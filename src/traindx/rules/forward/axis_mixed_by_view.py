@@ -33,10 +33,11 @@ def axis_mixed_by_view(run: Run) -> Iterator[Evidence]:
     By preflight, from the shapes in one pass in evaluation. An axis that has the same size before
     and after a `view`, `reshape` or `flatten`, but lies elsewhere among axes that are not merely
     split or merged, was meant to be moved, and was not: its numbers are others'. So it is where
-    axes that were merged into the first one are split in another order. The same is read from a
-    batch that is itself a view of another shape. Of each module the first is told. Pictures of two
-    to four channels are judged by their pixels besides: where the squared differences between
-    neighbours fall to less than half once the channels are taken to come last, they do come last.
+    axes that were merged into the first one are split in another order. The same is read between
+    the model's output and its loss, and from a batch that is itself a view of another shape. Of
+    each module the first is told. Pictures of two to four channels are judged by their pixels
+    besides: where the squared differences between neighbours fall to less than half once the
+    channels are taken to come last, they do come last.
 
     ## How to fix
     Exchange axes with `transpose` or `permute`, split and merge them with `reshape`:
@@ -91,6 +92,15 @@ def _message(seen: Observation, before: list[int], after: list[int], axis: int) 
             "elsewhere",
             after=_text(after),
             before=_text(before),
+            place=place,
+            axis=axis,
+        )
+    if seen.text("by") == "loss":
+        return say(
+            "on the way to the loss the output {before} of {place} is reshaped to {after}, in "
+            "which the axis of {axis} lies elsewhere: it has other elements now",
+            before=_text(before),
+            after=_text(after),
             place=place,
             axis=axis,
         )

@@ -65,7 +65,21 @@ def too_few_windows(run: Run) -> str:
     severity=Severity.WARNING,
     reads=("units.dead_fraction",),
     applies=too_few_windows,
-    explained_by=("G006", "N011", "N012", "O001"),
+    explained_by=(
+        "G006",
+        "L003",
+        "L007",
+        "L011",
+        "L016",
+        "N004",
+        "N010",
+        "N011",
+        "N012",
+        "N017",
+        "O001",
+        "O012",
+        "S002",
+    ),
     remedies=("use-leaky-relu", "lower-lr"),
 )
 def dead_units(

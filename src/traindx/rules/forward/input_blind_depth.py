@@ -86,7 +86,20 @@ def too_few_samples(run: Run) -> str:
     reads=("output.batch_share",),
     hits=_HITS,
     applies=too_few_samples,
-    explained_by=("F003", "F005", "N010", "N011", "N012", "O001"),
+    explained_by=(
+        "F003",
+        "F005",
+        "L007",
+        "L008",
+        "N004",
+        "N010",
+        "N011",
+        "N012",
+        "N017",
+        "O001",
+        "O016",
+        "S002",
+    ),
     remedies=("use-relu-he",),
 )
 def input_blind_depth(run: Run, *, share: float = 1e-6, layers: float = 5) -> Iterator[Evidence]:

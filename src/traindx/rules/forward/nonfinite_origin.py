@@ -15,7 +15,24 @@ from traindx.rules.rule import rule
 from traindx.run import Run
 
 
-@rule("F006", severity=Severity.ERROR, reads=("loss",), explained_by=("G002", "G006", "O001"))
+@rule(
+    "F006",
+    severity=Severity.ERROR,
+    reads=("loss",),
+    explained_by=(
+        "G002",
+        "G006",
+        "L003",
+        "L011",
+        "L014",
+        "N004",
+        "N013",
+        "N017",
+        "O001",
+        "O012",
+        "P008",
+    ),
+)
 def nonfinite_origin(run: Run) -> Iterator[Evidence]:
     """The loss, a gradient or a parameter is NaN or infinite; the origin is named if it is known.
 

@@ -23,6 +23,7 @@ _CHAIN = 4
     severity=Severity.WARNING,
     reads=("probe.gradient_fall", "probe.signal_growth"),
     source="probe",
+    explained_by=("N010", "N011", "N012", "N013", "S002"),
 )
 def variance_drift(run: Run, *, decades: float = 3.0, slope: float = 0.15) -> Iterator[Evidence]:
     """Before training, signal or gradient vanish or explode from layer to layer.

@@ -12,7 +12,12 @@ from traindx.rules.rule import rule
 from traindx.run import Run, Series
 
 
-@rule("G009", severity=Severity.WARNING, reads=("clip.ratio",), explained_by=("G010",))
+@rule(
+    "G009",
+    severity=Severity.WARNING,
+    reads=("clip.ratio",),
+    explained_by=("G002", "G010", "L011", "L016"),
+)
 def clip_saturated(
     run: Run,
     *,

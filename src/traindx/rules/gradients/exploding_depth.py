@@ -54,7 +54,7 @@ class _Explosion:
     severity=Severity.WARNING,
     reads=("grad.rms",),
     applies=no_depth,
-    explained_by=("G006", "N013", "O001"),
+    explained_by=("G006", "L007", "N004", "N010", "N013", "N017", "O001", "O012"),
     remedies=("clip-gradients", "lower-lr", "init-xavier"),
 )
 def exploding_depth(

@@ -28,7 +28,20 @@ from traindx.run import Run
     hits=3,
     applies=no_depth,
     silent_in=("zero-init",),
-    explained_by=("F001", "F003", "F005"),
+    explained_by=(
+        "F001",
+        "F003",
+        "F005",
+        "L007",
+        "N004",
+        "N010",
+        "N011",
+        "N012",
+        "N017",
+        "O016",
+        "P001",
+        "S002",
+    ),
     remedies=("use-relu-he",),
 )
 def vanishing_depth(

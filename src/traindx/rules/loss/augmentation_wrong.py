@@ -15,20 +15,27 @@ from traindx.run import Run, Series
 @rule(
     "L010",
     severity=Severity.WARNING,
-    reads=("probe.random_part", "probe.workers_alike"),
+    reads=("probe.random_part", "probe.workers_alike", "probe.turned_alone"),
     source="probe",
 )
 def augmentation_wrong(
-    run: Run, *, times: float = 5, beyond: float = 3, sure: float = 3
+    run: Run,
+    *,
+    times: float = 5,
+    beyond: float = 3,
+    sure: float = 3,
+    turned: float = 3,
+    random: float = 0.5,
 ) -> Iterator[Evidence]:
-    """What is random of the data is in other units than they are, or the same in every worker.
+    """Random changes of the data are in other units, of a picture alone, or where none belong.
 
     ## Why it matters
     Noise of twenty grey levels is hardly seen on an image of 255, and drowns one that has been
     standardized before: what is left to see is noise. Workers that draw the same random numbers
     make the same crops and the same noise, as many times as there are workers, so that a batch has
     less in it than it seems; and passes that begin with the same numbers make what was to be new
-    each time once and for all.
+    each time once and for all. A picture that is turned without its mask has the mask of another;
+    and a measure on data that change by chance is of harder data than there are.
 
     ## How it is measured
     By preflight. Of a data set that is read by place, up to 64 samples are read up to 64 times
@@ -41,6 +48,12 @@ def augmentation_wrong(
     for the same samples. A warning is that both give the very same, and each something else the
     next time it is asked; or that a second pass begins like the first, where workers are not kept.
 
+    Of up to 16 samples that are read six times: an error is that of a picture and a mask of its
+    height and width one is flipped or rotated where the other stays as it is, `turned` times, and
+    never both. Of loaders whose variable is called after validation or testing (`val`, `test`,
+    `eval`, `dev`, `held`), a warning is that more than the fraction `random` of the inputs differ
+    the next time they are read, though their targets do not, by less than other samples would.
+
     ## How to fix
     Augment first, and scale last; or give noise, erased values and offsets in the scaled unit. In
     workers, draw from `torch`, or from a generator that is made in `worker_init_fn` from
@@ -50,7 +63,8 @@ def augmentation_wrong(
     Noisy inputs with the clean ones as their target, which is noise on purpose, are not looked at,
     nor are samples that are simulated when they are asked for and have no lasting part; crops are
     as large as the data they are cut from. Augmentation within the training loop is not seen. Where
-    the same noise in each pass is meant, the second part of it may be passed over.
+    the same noise in each pass is meant, the second part of it may be passed over. Augmentation in
+    testing on purpose, whose answers are averaged, is reported.
 
     ## References
     PyTorch documentation, `torch.utils.data`, "Randomness in multi-process data loading". Jiang et
@@ -69,6 +83,13 @@ def augmentation_wrong(
         again = run.at("probe.passes_alike", series.site)
         if series.last or (again is not None and again.last):
             yield _dice(series.site, workers=bool(series.last))
+    for series in run.series("probe.turned_alone"):
+        together = run.at("probe.turned_together", series.site)
+        if series.last >= turned and together is not None and not together.last:
+            yield _turned_alone(series)
+    for series in run.series("probe.evaluation_random"):
+        if series.last > random:
+            yield _in_evaluation(series)
 
 
 def _noise(series: Series, lasting: float) -> Evidence:
@@ -121,4 +142,40 @@ def _dice(site: Site, *, workers: bool) -> Evidence:
             "    numpy.random.seed(torch.initial_seed() % 2**32)  # and generators of your own"
         ),
         excluded=(say("samples that are the same each time"),),
+    )
+
+
+def _turned_alone(series: Series) -> Evidence:
+    return Evidence(
+        site=series.site,
+        step=STEP,
+        message=say(
+            "of the training's pictures and masks one was flipped or rotated in {times:.0f} "
+            "readings in which the other stayed as it was, and both together in none",
+            times=series.last,
+        ),
+        numbers={"turned_alone": series.last},
+        point=Point.INPUT,
+        cause=say("The augmentation is of the picture or of the mask, and not of both."),
+        fix=say("if torch.rand(()) < 0.5:\n    picture, mask = picture.flip(-1), mask.flip(-1)"),
+        severity=Severity.ERROR,
+        excluded=(say("pictures that are the same after they are turned"),),
+    )
+
+
+def _in_evaluation(series: Series) -> Evidence:
+    return Evidence(
+        site=Site(series.site.model),
+        step=STEP,
+        message=say(
+            "{share:.0%} of the samples of `{loader}` are other inputs the next time they are "
+            "read, with the same target: they are augmented",
+            share=series.last,
+            loader=series.site.fqn,
+        ),
+        numbers={"random": series.last},
+        point=Point.INPUT,
+        cause=say("The data for evaluation are made by the transforms of the training."),
+        fix=say("Dataset(test_files, transform=standardize)  # nothing that is random"),
+        excluded=(say("samples that are made anew each time"), say("clean inputs as the target")),
     )

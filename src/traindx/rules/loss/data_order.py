@@ -35,9 +35,11 @@ def data_order(
     batch, and none came to the end of the data.
 
     By preflight, where the training's `DataLoader` reads in order (no `shuffle=True`, no sampler),
-    and each sample ends with a whole number. The classes of samples half a batch apart are compared
-    at 64 places all over the data. Reported is that they are the same in at least the fraction
-    `alike`, where any two samples are in at most the fraction `chance`.
+    or, without a `DataLoader`, the batch is the next rows of two tensors of the program. The labels
+    of samples half a batch apart are compared at 64 places all over the data (their first 1,000
+    rows, without a loader). Reported is that they are the same in at least the fraction `alike`,
+    where any two samples are in at most the fraction `chance`. Of labels that are no whole numbers,
+    those that only rise or only fall count as the quarter of all numbers that they lie in.
 
     ## How to fix
     `DataLoader(dataset, shuffle=True)`, or a sampler; of a data set that is read as a stream, mix
@@ -100,9 +102,9 @@ def _sorted(series: Series, any_two: float) -> Evidence:
         site=series.site,
         step=STEP,
         message=say(
-            "samples half a batch apart are of the same class in {alike:.0%} of the cases, and "
-            "any two samples in {chance:.0%}: the training loader reads data that lie sorted "
-            "by class in their order",
+            "samples half a batch apart are of the same class, or of the same quarter of all "
+            "numbers, in {alike:.0%} of the cases, and any two samples in {chance:.0%}: the "
+            "training reads data that lie sorted in their order",
             alike=series.last,
             chance=any_two,
         ),

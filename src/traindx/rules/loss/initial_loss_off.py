@@ -18,7 +18,7 @@ from traindx.run import Run
     severity=Severity.WARNING,
     reads=("probe.initial_loss",),
     source="probe",
-    explained_by=("L002", "L003", "L007"),
+    explained_by=("F002", "L002", "L003", "L007", "L008", "L010", "L020", "N013", "N017"),
 )
 def initial_loss_off(run: Run, *, above: float = 1.0, below: float = 0.5) -> Iterator[Evidence]:
     """Before training, the loss is far from that of a guess that looks at nothing.

@@ -11,7 +11,7 @@ from traindx.rules.probed import STEP, Observation, observations
 from traindx.rules.rule import rule
 from traindx.run import Run
 
-_OFFSET_AT_LEAST = 1.0
+_OFFSET_AT_LEAST = 0.3
 
 
 @rule("L007", severity=Severity.WARNING, reads=("probe.input_rms",), source="probe")
@@ -19,7 +19,7 @@ def input_scale(
     run: Run,
     *,
     largest: float = 30,
-    smallest: float = 1e-3,
+    smallest: float = 0.02,
     offset: float = 10,
     spread: float = 1000,
 ) -> Iterator[Evidence]:
@@ -34,9 +34,13 @@ def input_scale(
     ## How it is measured
     On one batch, at the input of the first layer with weights (linear, convolution, recurrent), so
     that whatever the model does to its input before is taken into account. Reported are: an RMS
-    above `largest` or below `smallest`; a mean more than `offset` standard deviations from 0; and a
-    feature (channel) whose RMS is more than `spread` times the median of all that are not 0.
-    Nothing is reported if a normalization layer takes the output of that layer as it is.
+    above `largest`; no element above `smallest`; a mean more than `offset` standard deviations from
+    0, and at least 0.3 from it; and a feature (channel) whose RMS is more than `spread` times the
+    median of all that are not 0.
+    Of a table, so is one same number at one end of a feature, twice or more often, that lies at
+    more than five times the range of all others from these: it stands for a missing one, as -999
+    does, also after scaling. Nothing is reported if a normalization layer takes the output of that
+    layer as it is.
 
     ## How to fix
     Subtract the mean and divide by the standard deviation of each feature, both taken of the
@@ -64,7 +68,8 @@ def input_scale(
 
 
 def _parts(seen: Observation, rms: float, limit: dict[str, float]) -> Iterator[Message]:
-    if rms > limit["largest"] or 0 < rms < limit["smallest"]:
+    most = max(abs(seen.number("min")), abs(seen.number("max")))
+    if rms > limit["largest"] or 0 < most < limit["smallest"]:
         yield say(
             "they run from {low:.4g} to {high:.4g} with an RMS of {rms:.3g}",
             low=seen.number("min"),
@@ -85,6 +90,15 @@ def _parts(seen: Observation, rms: float, limit: dict[str, float]) -> Iterator[M
             feature=int(seen.number("feature")),
             features=int(seen.number("features")),
             times=most / median,
+        )
+    if marks := int(seen.number("marks", 0)):
+        yield say(
+            "{value:.4g} stands in them again and again, in {columns} of {features} features and "
+            "{marks} elements, at more than 5 times the range of all others from these",
+            value=seen.number("mark"),
+            columns=int(seen.number("marked")),
+            features=int(seen.number("features")),
+            marks=marks,
         )
 
 

@@ -8,6 +8,7 @@ from traindx.findings import Evidence, Severity
 from traindx.messages import say
 from traindx.records import Point, Site
 from traindx.rules.loss.pairings import TABLE, Fault, Seen
+from traindx.rules.loss.pairings_of_arguments import FIRST, LAST
 from traindx.rules.probed import STEP, observations
 from traindx.rules.rule import rule
 from traindx.run import Run
@@ -37,6 +38,16 @@ def output_loss_mismatch(run: Run, *, unreachable: float = 0.05) -> Iterator[Evi
     information: a distance to few whole numbers from 0 on, which may be classes. A softmax before
     cross-entropy with class numbers as targets is L002's.
 
+    Of how a loss is called, errors are: the output in the place of the target, of losses that are
+    not the same both ways; what an exponential or the like has made, for a Poisson loss that takes
+    logarithms, or negative rates for one that does not; a divergence's target that is logarithms
+    without `log_target`; several classes in a row that sum to more than 1, for one softmax; symbols
+    that are the blank of `ctc_loss`, and texts longer than their frames. Warnings: a loss of
+    nothing but cosine similarities to targets that grows with them; a gradient through a target
+    that is a number plus a discounted output; label smoothing above a half; weights that grow with
+    the frequency of classes, where one is three times as frequent as another; targets of both
+    signs that are whole, and 0 at least every second time.
+
     ## How to fix
     Give each loss what it takes: `cross_entropy` and `binary_cross_entropy_with_logits` raw scores,
     `nll_loss` and `kl_div` logarithms of probabilities, `binary_cross_entropy` probabilities. End a
@@ -46,17 +57,21 @@ def output_loss_mismatch(run: Run, *, unreachable: float = 0.05) -> Iterator[Evi
     A sigmoid with arithmetic after it is not seen as such, nor is a soft cap of scores by a scaled
     tanh. All pairs of a batch on purpose (`x[:, None] - x[None]`) have operands of equally many
     axes. A few targets beyond a sigmoid's range are taken for noise. Counts and returns are whole
-    numbers too, which is why those are no more than information.
+    numbers too, which is why those are no more than information. Gradients through both sides of
+    Bellman's equation are meant by residual algorithms.
 
     ## References
     PyTorch documentation, `torch.nn.CrossEntropyLoss`, `BCELoss`, `BCEWithLogitsLoss`, `NLLLoss`,
     `KLDivLoss`, on what each expects. Humbatova et al., "Taxonomy of real faults in deep learning
-    systems" (ICSE 2020), in which wrong outputs and losses are among the most frequent.
+    systems" (ICSE 2020), in which wrong outputs and losses are among the most frequent. Graves et
+    al., "Connectionist temporal classification" (ICML 2006). Baird, "Residual algorithms" (ICML
+    1995), and Mnih et al., "Human-level control through deep reinforcement learning" (2015), on
+    the gradient of targets.
     """
     worst: dict[Site, tuple[Seen, Fault]] = {}
     for observation in observations(run, "output-and-target"):
         seen = Seen(observation, unreachable)
-        fault = next((found for judge in TABLE if (found := judge(seen))), None)
+        fault = next((found for judge in (*FIRST, *TABLE, *LAST) if (found := judge(seen))), None)
         known = worst.get(observation.site)
         if fault and (known is None or fault.severity.rank < known[1].severity.rank):
             worst[observation.site] = seen, fault

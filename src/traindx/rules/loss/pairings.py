@@ -16,7 +16,10 @@ _LOGITS = "binary_cross_entropy_with_logits"
 _BINARY = (_PROBABILITIES, _LOGITS)
 _CLASSES = ("cross_entropy", "nll_loss")
 _SQUASHING = ("Sigmoid", "Softmax")
-_SIGNED = ("hinge", "hinge_embedding_loss", "soft_margin_loss")
+_SIGNED = (
+    *("hinge", "hinge_embedding_loss", "soft_margin_loss"),
+    *("cosine_embedding_loss", "margin_ranking_loss"),
+)
 """Losses that multiply by a sign; `hinge` is written by hand."""
 _MOST_CLASSES = 20
 """Different whole numbers that are still taken for classes."""
@@ -78,6 +81,10 @@ class Seen(NamedTuple):
         """One of the numbers."""
         return self.observation.number(name)
 
+    def flag(self, name: str) -> bool:
+        """Whether something is so."""
+        return bool(self.observation.detail.get(name))
+
 
 def _integers(observation: Observation, name: str) -> tuple[int, ...]:
     found = observation.detail.get(name)
@@ -92,7 +99,8 @@ def _broadcast(seen: Seen) -> Fault | None:
     if seen.function not in _DISTANCES or prediction == target or not (prediction and target):
         return None
     pairs = len(prediction) != len(target) and prediction[0] == target[0] > 1
-    if not pairs or {prediction[-1], target[-1]} != {1, prediction[0]}:
+    crossed = len(prediction) == len(target) == 2 and prediction == target[::-1] != target
+    if not (pairs or crossed) or {prediction[-1], target[-1]} != {1, max(prediction)}:
         return None
     return Fault(
         say(

@@ -22,11 +22,11 @@ def target_in_input(run: Run) -> Iterator[Evidence]:
 
     ## How it is measured
     By preflight, on one batch, of the target that a known loss function is given. A feature of a
-    table of real numbers that is the target but for scale and offset (correlation above 1 - 1e-6,
-    over 16 samples or more) is a warning. It is an error if the target is the sequence of integers
-    that the model is given, unshifted, at 99 % of the positions that count, and the model's outputs
-    in evaluation follow from their own and earlier positions and not from later ones: of such a
-    model the next element is meant.
+    table of real numbers, or a place of a window of them, that is the target but for scale and
+    offset (correlation above 1 - 1e-6, over 16 samples or more) is a warning. It is an error if the
+    target is the sequence of integers that the model is given, unshifted, at 99 % of the positions
+    that count, and the model's outputs in evaluation follow from their own and earlier positions
+    and not from later ones: of such a model the next element is meant.
 
     ## How to fix
     Leave the feature out, and look for others that are made from the target. Of sequences:

@@ -17,7 +17,7 @@ from traindx.run import Run
     severity=Severity.ERROR,
     reads=("probe.overfit_fraction",),
     source="probe",
-    explained_by=("G005", "L002", "L003", "S001", "S002", "S012"),
+    explained_by=("G005", "L002", "L003", "L007", "L016", "N012", "N018", "S001", "S002", "S012"),
 )
 def tiny_overfit_fail(
     run: Run, *, remaining: float = 0.05, much: float = 0.3

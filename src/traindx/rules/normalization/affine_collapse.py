@@ -13,7 +13,7 @@ from traindx.rules.rule import rule
 from traindx.run import Run
 
 
-@rule("N011", severity=Severity.WARNING, reads=("param.rms",), explained_by=("O001",))
+@rule("N011", severity=Severity.WARNING, reads=("param.rms",), explained_by=("O001", "O016"))
 def affine_collapse(
     run: Run, *, ratio: float = 0.1, share: float = 0.2, steps: float = 10
 ) -> Iterator[Evidence]:
@@ -28,12 +28,13 @@ def affine_collapse(
 
     ## How it is measured
     On the RMS of each weight. Either all of a model's weights of normalizations (two or more) were
-    exactly zero at the first step and are still under `ratio` after `steps` steps, which is an
-    error. Or at least a share `share` of them has fallen under `ratio` of its size at the first
-    step while an optimizer decays them. One finding per model, at the first such layer.
+    under `ratio` at the first step and still are after `steps` steps, which is an error if all were
+    exactly zero. Or at least a share `share` of them has fallen under `ratio` of its size at the
+    first step while an optimizer decays them. One finding per model, at the first such layer.
 
     ## How to fix
-    Start at 1 wherever no skip connection goes around. Give weights of normalizations and biases a
+    Start at 1 wherever no skip connection goes around, and initialize the parameters of two
+    dimensions or more only. Give weights of normalizations and biases a
     group without weight decay.
 
     ## False alarms
@@ -55,9 +56,9 @@ def affine_collapse(
         }
         if not sizes or max(size.step for size in sizes.values()) < steps:
             continue
-        zero = len(sizes) > 1 and all(size.first == 0 for size in sizes.values())
-        if zero and all(size.last < ratio for size in sizes.values()):
-            yield _evidence(model, list(sizes), run.step, _zeros(len(sizes)), Severity.ERROR)
+        firsts, lasts = ([getattr(s, end) for s in sizes.values()] for end in ("first", "last"))
+        if len(sizes) > 1 and max(*firsts, *lasts) < ratio:
+            yield _small_from_the_start(model, list(sizes), run.step, firsts)
             continue
         fallen = [
             fqn
@@ -78,12 +79,23 @@ def affine_collapse(
             yield _evidence(model, fallen, run.step, told, Severity.WARNING)
 
 
-def _zeros(count: int) -> Message:
-    return say(
-        "the weights of all {count} normalization layers were 0 at the first step and have stayed "
-        "near it",
-        count=count,
+def _small_from_the_start(
+    model: ModelFacts, layers: list[str], step: int, firsts: list[float]
+) -> Evidence:
+    if not any(firsts):
+        told = say(
+            "the weights of all {count} normalization layers were 0 at the first step and have "
+            "stayed near it",
+            count=len(layers),
+        )
+        return _evidence(model, layers, step, told, Severity.ERROR)
+    told = say(
+        "the weights of all {count} normalization layers were small at the first step, {size:.2g} "
+        "at most (RMS), and have stayed so",
+        count=len(layers),
+        size=max(firsts),
     )
+    return _evidence(model, layers, step, told, Severity.WARNING, drawn=True)
 
 
 def _decay(run: Run, model: ModelFacts, fqn: str) -> bool:
@@ -101,19 +113,21 @@ def _groups(run: Run, optimizer: str) -> tuple[dict[str, object], ...]:
 
 
 def _evidence(
-    model: ModelFacts, layers: list[str], step: int, message: Message, severity: Severity
+    model: ModelFacts,
+    layers: list[str],
+    step: int,
+    message: Message,
+    severity: Severity,
+    *,
+    drawn: bool = False,
 ) -> Evidence:
-    zero = severity is Severity.ERROR
+    started_small = drawn or severity is Severity.ERROR
     return Evidence(
         site=Site(model.name, layers[0]),
         step=step,
         message=message,
         numbers={"layers": len(layers)},
-        cause=(
-            say("No skip connection goes around them, so nothing passes.")
-            if zero
-            else say("They are in a group with weight decay.")
-        ),
+        cause=_cause(drawn, severity),
         fix=(
             say(
                 """\
@@ -122,7 +136,7 @@ for m in {model}.modules():
         torch.nn.init.ones_(m.weight)""",
                 model=model.name,
             )
-            if zero
+            if started_small
             else say(
                 """\
 vectors = [p for p in {model}.parameters() if p.dim() < 2]
@@ -136,3 +150,11 @@ groups = [{{"params": matrices}}, {{"params": vectors, "weight_decay": 0.0}}]"""
         severity=severity,
         layers=first_layers(layers),
     )
+
+
+def _cause(drawn: bool, severity: Severity) -> Message:
+    if drawn:
+        return say("An initialization meant for matrices has drawn them, too.")
+    if severity is Severity.ERROR:
+        return say("No skip connection goes around them, so nothing passes.")
+    return say("They are in a group with weight decay.")

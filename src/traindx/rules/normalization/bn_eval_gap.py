@@ -30,7 +30,21 @@ from traindx.run import Run
     severity=Severity.WARNING,
     reads=("norm.running_gap",),
     applies=never_evaluated,
-    explained_by=("N002", "N003", "N004", "O001"),
+    explained_by=(
+        "G006",
+        "L018",
+        "N002",
+        "N003",
+        "N004",
+        "N005",
+        "N010",
+        "N012",
+        "N015",
+        "N019",
+        "N021",
+        "N022",
+        "O001",
+    ),
     remedies=("recalibrate-bn",),
 )
 def bn_eval_gap(

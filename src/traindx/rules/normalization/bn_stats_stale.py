@@ -46,7 +46,7 @@ class _Stale:
     severity=Severity.ERROR,
     reads=("norm.initial_weight",),
     applies=never_evaluated,
-    explained_by=("N004",),
+    explained_by=("N004", "N022"),
     remedies=("recalibrate-bn", "raise-bn-momentum"),
 )
 def bn_stats_stale(
@@ -77,7 +77,8 @@ def bn_stats_stale(
 
     ## False alarms
     An evaluation before training says nothing. One early in the first epoch is reported, and the
-    finding clears at the next evaluation if the statistics have settled by then. Pretrained
+    finding clears at the next evaluation if the statistics have settled by then; where they will
+    have after as many updates again, nothing is said before the end. Pretrained
     layers have many updates behind them, and layers kept in eval mode while training evaluate as
     they train; neither is reported. Inputs that are standardized anyway have no gap.
 
@@ -92,7 +93,7 @@ def bn_stats_stale(
         stale = remembered(
             run,
             (bn_stats_stale, model.name),
-            (used_state(run, model), updates, initial_weight, gap),
+            (used_state(run, model), updates, initial_weight, gap, run.ended),
             partial(_stale, run, model, initial_weight, gap),
         )
         if stale:
@@ -119,7 +120,8 @@ def _look_at(
     unseen = _updates_not_measured(run, updates, step)
     # (1 - momentum)^seen, carried on to the updates between the last measured step and the use.
     weight = weight ** ((seen + unseen) / seen) if seen else weight
-    if not weight > most_weight:
+    lasts = weight * weight > most_weight or run.ended
+    if not (weight > most_weight and lasts):
         return None
     gap = gap_of(run, model, norm, before=step, window=RECENT, least=least_gap)
     return _Stale(norm, step, weight, seen + unseen, gap)

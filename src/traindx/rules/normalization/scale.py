@@ -48,7 +48,7 @@ def surviving(run: Run, model: ModelFacts, norm: ModuleFacts, window: int) -> Se
     masked = run.at("output.zero_fraction", site)
     if outputs is None or (mode is not None and not mode.last):
         return ()
-    steps = [step for step, _ in list(outputs)[-window:]]
+    steps = outputs.last_steps(window)
     weights, biases = (_at(run, model, norm, name, steps) for name in ("weight", "bias"))
     left: list[float] = []
     for step, weight, bias in zip(steps, weights, biases, strict=True):

@@ -12,7 +12,13 @@ from traindx.rules.rule import rule
 from traindx.run import Run
 
 
-@rule("O010", severity=Severity.INFO, reads=("probe.decay_half_life",), source="probe")
+@rule(
+    "O010",
+    severity=Severity.INFO,
+    reads=("probe.decay_half_life",),
+    source="probe",
+    explained_by=("N011", "O016"),
+)
 def decay_on_norms(
     run: Run, *, half_life: float = 5000, warning_half_life: float = 500
 ) -> Iterator[Evidence]:

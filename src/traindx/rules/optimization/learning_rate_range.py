@@ -11,7 +11,13 @@ from traindx.rules.rule import rule
 from traindx.run import Run
 
 
-@rule("O013", severity=Severity.INFO, reads=("probe.lr_low", "probe.lr_high"), source="probe")
+@rule(
+    "O013",
+    severity=Severity.INFO,
+    reads=("probe.lr_low", "probe.lr_high"),
+    source="probe",
+    explained_by=("O001", "O002"),
+)
 def learning_rate_range(
     run: Run, *, under: float = 100.0, over: float = 30.0
 ) -> Iterator[Evidence]:

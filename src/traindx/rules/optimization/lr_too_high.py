@@ -27,6 +27,8 @@ _LARGE_INPUT = 10.0
 _NORMALIZING = ("Ada", "RMS", "Lion", "Rprop", "Lamb", "LAMB", "Muon")
 """Parts of the names of optimizers that divide by the size of the gradient (`NAdam`, `RMSprop`)."""
 _LINE_SEARCH = ("LBFGS",)
+_SHORTENING = ("Adagrad",)
+"""Optimizers that add up the squares of gradients: the first step is the longest, as the rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +70,31 @@ class _Start:
         """A learning rate to try, to one digit."""
         return float(f"{self.lr * AIM / self.ratio:.0e}")
 
+    @property
+    def shortens(self) -> bool:
+        """Whether the optimizer makes each step shorter than the one before, at any rate."""
+        return self.optimizer.kind.startswith(_SHORTENING)
+
 
 @rule(
     "O001",
     severity=Severity.WARNING,
     reads=("update.ratio",),
     silent_in=("warmup",),
-    explained_by=("G006", "L011", "O016"),
+    explained_by=(
+        "G006",
+        "G010",
+        "L007",
+        "L010",
+        "L011",
+        "L014",
+        "L016",
+        "N004",
+        "N013",
+        "N017",
+        "O012",
+        "O016",
+    ),
     remedies=("lower-lr",),
 )
 def lr_too_high(
@@ -118,9 +138,10 @@ def lr_too_high(
     0.05), has no size of its own to compare with, and is left out; so are biases and the scales of
     normalizations, frozen weights, and models first trained later in the run. Under a learning rate
     that rises from step to step the first steps are not at the full rate (`warmup`). Optimizers
-    that search along the step (LBFGS) choose its length themselves. Where gradients explode with
-    the depth before the first update, it is not the learning rate: G002 tells that. A run that goes
-    on from a checkpoint has small ratios.
+    that search along the step (LBFGS) choose its length themselves, and Adagrad shortens it from
+    the first one on, so that it is reported as an error only. Where gradients explode with the
+    depth before the first update, it is not the learning rate: G002 tells that. A run that goes on
+    from a checkpoint has small ratios.
 
     ## References
     CS231n, "Neural Networks Part 3", on the ratio of updates to weights (about 1e-3) and on the
@@ -134,7 +155,8 @@ def lr_too_high(
             continue
         diverged = start.ratio >= diverging and start.diverged(rise)
         certainly = start.ratio > certain or not start.finite
-        if (start.ratio > ratio or diverged) and (certainly or start.settled):
+        doubtful = start.settled and (diverged or not start.shortens)
+        if (start.ratio > ratio or diverged) and (certainly or doubtful):
             is_error = diverged or certainly
             threshold = ratio if start.ratio > ratio else diverging
             severity = Severity.ERROR if is_error else Severity.WARNING

@@ -44,7 +44,23 @@ class _Way:
     severity=Severity.WARNING,
     reads=("update.ratio",),
     silent_in=("warmup", "pretrained"),
-    explained_by=("F001", "F003", "F005", "G001", "G003", "G009", "G010", "O004", "O005", "O016"),
+    explained_by=(
+        "F001",
+        "F003",
+        "F005",
+        "G001",
+        "G003",
+        "G009",
+        "G010",
+        "N010",
+        "N011",
+        "N012",
+        "O004",
+        "O005",
+        "O016",
+        "P001",
+        "S002",
+    ),
 )
 def lr_too_low(
     run: Run, *, way: float = 0.01, steps: float = 100, loss: float = 0.98

@@ -36,7 +36,9 @@ class _Break:
 
 
 @rule("O009", severity=Severity.WARNING, reads=("optimizer.forgotten",))
-def momentum_stale(run: Run, *, deviations: float = 4.0, fallen: float = 0.7) -> Iterator[Evidence]:
+def momentum_stale(
+    run: Run, *, deviations: float = 4.0, fallen: float = 0.7, rounds: float = 4
+) -> Iterator[Evidence]:
     """A training goes on from saved weights, and its optimizer begins anew.
 
     ## Why it matters
@@ -53,7 +55,7 @@ def momentum_stale(run: Run, *, deviations: float = 4.0, fallen: float = 0.7) ->
     its level: the mean of the first three losses is within `deviations` standard deviations of the
     last twenty before, which were below `fallen` of the start. Or a file that was read with
     `torch.load` holds the state of an optimizer of as many parameters, and no optimizer was given
-    any.
+    any. Where `rounds` optimizers or more of the run began so, it is how the program trains.
 
     ## How to fix
     Save `optimizer.state_dict()` with the model's, and load both; so with scheduler and GradScaler.
@@ -61,14 +63,16 @@ def momentum_stale(run: Run, *, deviations: float = 4.0, fallen: float = 0.7) ->
     ## False alarms
     Fine-tuning from a file is no resume, but looks like one if the file holds an optimizer's state,
     too; ignore the rule for it. Within a run another task, or another learning rate, tells it
-    apart. Folds and clients begin with weights that are not loaded, or at another level. Plain SGD
-    has nothing to forget.
+    apart. Folds and clients begin with weights that are not loaded, or at another level; in the
+    rounds of a federated training one after another begins with the weights of all, to which no
+    former state belongs. Plain SGD has nothing to forget.
 
     ## References
     PyTorch documentation, "Saving and loading a general checkpoint". Kingma and Ba, "Adam" (2015),
     section 3, on the bias of the averages at the start.
     """
-    for series in run.series("optimizer.forgotten"):
+    forgotten = run.series("optimizer.forgotten")
+    for series in forgotten if len(forgotten) < rounds else ():
         former, name = series.site
         if not former:
             yield _evidence(series, name, None)

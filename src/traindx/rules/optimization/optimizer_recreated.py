@@ -36,12 +36,15 @@ def optimizer_recreated(run: Run, *, times: float = 10) -> Iterator[Evidence]:
     Plain SGD keeps nothing and loses nothing. A restart, phases in which layers are unfrozen one by
     one, and an optimizer for each of several folds or tasks, whose models are others, are no line
     of one; nor is one made anew for each epoch of more steps than it remembers. Copies of a model,
-    as in meta-learning, have parameters of their own.
+    as in meta-learning, have parameters of their own. Where `times` of them began with weights that
+    had been loaded, as for each client of a federated training, the averages were of other weights.
 
     ## References
     Kingma and Ba, "Adam" (2015), section 3, on the averages and their bias at the start. PyTorch
     documentation, `torch.optim`, "Constructing it".
     """
+    if len(run.series("optimizer.forgotten")) >= times:
+        return
     for series in run.series("optimizer.replaced"):
         life = run.at("optimizer.life", series.site)
         memory = run.at("optimizer.memory", series.site)

@@ -1,4 +1,4 @@
-"""O005: a schedule that ends too soon, starts too high, or is told progress as decline."""
+"""O005: a schedule that ends too soon, starts too high, never arrives, or is told backwards."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 from traindx.findings import Evidence, Severity
 from traindx.messages import say
+from traindx.rules.optimization.never_arrived import never_arrived
 from traindx.rules.optimization.no_warmup import no_warmup
 from traindx.rules.optimization.told_backwards import told_backwards
 from traindx.rules.rule import rule
 from traindx.run import Run, Series
 
+_STEPS = 100
+"""Steps of a training after which its warmup should be over."""
 _AT_PEAK = 0.9
 """Share of its peak from which a rate that falls to next to nothing is set, not scheduled."""
 
@@ -42,15 +45,18 @@ def scheduler_misuse(
     stuck: float = 0.8,
     patience: float = 80,
     fallen: float = 0.9,
+    arrived: float = 0.5,
 ) -> Iterator[Evidence]:
-    """The learning rate is not what the training needs: gone too soon, or full too soon.
+    """The learning rate is not what the training needs: gone or full too soon, or never there.
 
     ## Why it matters
     A schedule in epochs that is stepped at every batch, or one that was given the steps of one
     epoch for those of all, takes the learning rate to nothing within the first epoch. No error is
     raised, the loss stops falling, and the rest of the training waits. `ReduceLROnPlateau` in its
     default mode does the same if it is told an accuracy. And a transformer that normalizes after
-    each sum is driven off by Adam's first steps if they are of the full rate.
+    each sum is driven off by Adam's first steps if they are of the full rate. A warmup in steps
+    that is stepped once an epoch, or never, leaves the rate at a small part of what was chosen for
+    the whole training, and so does a factor that is itself a rate.
 
     ## How it is measured
     Gone too soon: by the rate of the optimizer's first group at the measured steps. It has stayed
@@ -68,6 +74,12 @@ def scheduler_misuse(
     weight of these blocks by at least a hundredth of its size, and after `patience` steps the mean
     of the last ten losses is still at `stuck` of that of the steps from 10 to 20.
 
+    Never there: judged at the end of a training of at least 100 steps, by what schedulers leave in
+    the optimizer's first group. Its rate was never above `arrived` of the one it was made with
+    (`initial_lr`), or of the highest one planned (`max_lr`), never fell, and was the same in the
+    first ten steps. Or its first rate is the square of the one it was made with, to a millionth,
+    and it never rose.
+
     ## How to fix
     Call `scheduler.step()` where the schedule counts: after each epoch if its numbers are epochs
     (`StepLR`, `ExponentialLR`), after each `optimizer.step()` if they are steps (`OneCycleLR`), and
@@ -81,7 +93,9 @@ def scheduler_misuse(
     An exponential decay that is meant to end at a ten-thousandth of the rate spends half of its
     steps there, not three fifths. A validation loss that rises from the first epoch on is no share
     of anything, unless it was rounded to a few digits. A post-norm network that learns without a
-    warmup is let be.
+    warmup is let be. A training into which weights were loaded may go on late in its schedule, and
+    an optimizer that was made with rate 1 may get its rates from `LambdaLR`: neither is looked at
+    for a rate that never arrived.
 
     ## References
     PyTorch documentation, `torch.optim.lr_scheduler`, "How to adjust learning rate". Loshchilov and
@@ -97,6 +111,7 @@ def scheduler_misuse(
             yield _evidence(series, decay, share)
     yield from told_backwards(run, fallen=fallen)
     yield from no_warmup(run, steps=patience, stuck=stuck)
+    yield from never_arrived(run, part=arrived, steps=_STEPS)
 
 
 def _decay(series: Series, share: float) -> _Decay | None:

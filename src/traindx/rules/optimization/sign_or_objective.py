@@ -22,7 +22,13 @@ _PAIRS = ("BinaryCrossEntropy", "MseLoss")
 """Losses of a judge that are small for one target only."""
 
 
-@rule("O012", severity=Severity.ERROR, reads=("loss",), silent_in=("rl", "warmup"))
+@rule(
+    "O012",
+    severity=Severity.ERROR,
+    reads=("loss",),
+    silent_in=("rl", "warmup"),
+    explained_by=("L003", "L014"),
+)
 def sign_or_objective(
     run: Run,
     *,

@@ -36,9 +36,9 @@ def stale_parameter_references(run: Run) -> Iterator[Evidence]:
 
     ## How it is measured
     Exactly, by identity. The optimizer holds tensors that belong to no living module and never
-    got a gradient, and at the same time parameters of a model got a gradient although no
-    optimizer holds them. Both must hold at two measured steps. Where a stale tensor has the shape
-    of a parameter that is not held, the message names the parameter.
+    got a gradient, or none for 40 steps, and at the same time parameters of a model got a gradient
+    although no optimizer holds them. Both must hold at two measured steps. Where a stale tensor has
+    the shape of a parameter that is not held, the message names the parameter.
 
     ## How to fix
     Build the optimizer after the model is complete: after layers are replaced, after a conversion
@@ -65,7 +65,7 @@ def _evidence(run: Run, optimizer: OptimizerFacts) -> Evidence:
     model, _, fqn = optimizer.unheld[0].partition("/")
     pairs = _pairs(run, optimizer)
     seen = say(
-        "{optimizer} holds {stale} that belong to no model and never got a gradient, while no "
+        "{optimizer} holds {stale} that belong to no model and get no gradient, while no "
         "optimizer holds {unheld} of {model} that got one",
         optimizer=optimizer.name,
         stale=_tensors(stale),

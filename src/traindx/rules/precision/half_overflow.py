@@ -12,7 +12,13 @@ from traindx.rules.rule import rule
 from traindx.run import Run
 
 
-@rule("P008", severity=Severity.ERROR, reads=("probe.half_nonfinite",), source="probe")
+@rule(
+    "P008",
+    severity=Severity.ERROR,
+    reads=("probe.half_nonfinite",),
+    source="probe",
+    explained_by=("L007", "N013"),
+)
 def half_overflow(run: Run) -> Iterator[Evidence]:
     """A layer makes numbers that half precision cannot hold: they become infinite.
 

@@ -12,7 +12,13 @@ from traindx.rules.rule import rule
 from traindx.run import Run
 
 
-@rule("S009", severity=Severity.WARNING, reads=("probe.norm_group",), source="probe")
+@rule(
+    "S009",
+    severity=Severity.WARNING,
+    reads=("probe.norm_group",),
+    source="probe",
+    explained_by=("N003", "N006"),
+)
 def norm_layout(run: Run, *, smallest: float = 4) -> Iterator[Evidence]:
     """A normalization layer takes its mean over the wrong axes, or over too few numbers.
 
