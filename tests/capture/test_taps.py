@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import sys
 from typing import Any
 
 import pytest
@@ -289,36 +288,6 @@ def test_a_backward_given_an_iterator_of_losses_gets_all_of_them():
         given: Any = iter(losses)
         torch.autograd.backward(given)
     assert net[0].weight.grad is not None
-
-
-class Deep(nn.Module):
-    """Tells how deep the stack is where it computes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner = nn.Linear(6, 3)
-        self.depths: list[int] = []
-        self.inner.register_forward_hook(self._note)
-
-    def _note(self, *_: object) -> None:
-        frame, depth = sys._getframe(), 0
-        while frame.f_back is not None:
-            frame, depth = frame.f_back, depth + 1
-        self.depths.append(depth)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.inner(x)
-
-
-def test_the_call_of_a_module_is_no_deeper_than_without_us():
-    def depths() -> list[int]:
-        net = Deep()
-        train(net, steps=8)
-        return net.depths
-
-    bare = depths()
-    with watched(every=5):
-        assert depths() == bare
 
 
 def test_a_call_that_somebody_has_replaced_before_us_is_still_theirs(monkeypatch):

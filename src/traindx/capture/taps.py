@@ -246,42 +246,32 @@ class Taps:
 
     def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
         state, listener = self.calls, self._listener
-        # Ours then stands for torch's own, with no frame more, and costs a fourth.
-        direct = _chooses_between_two(original)
 
         @functools.wraps(original)
-        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def call(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
             if compiler._is_compiling_flag or in_dynamo():
                 return original(self, *args, **kwargs)
             observer = state.observer
-            if direct and self._compiled_call_impl is None:
-                proceed = self._call_impl
-            else:
-                proceed = functools.partial(original, self)
             if observer is None:
-                return proceed(*args, **kwargs)
+                return original(self, *args, **kwargs)
+            began = operations()
             if observer is not OUTSIDE:
-                began = operations()
-                result = proceed(*args, **kwargs)
+                result = original(self, *args, **kwargs)
                 state.began = began
                 observer(self, result)
                 return result
-            frames = limit = 0
+            # Of each module called, torch has three frames on the stack and we one more: a model
+            # nested almost to the limit must not exceed it for us, nor where we measure.
+            frames = sys.getrecursionlimit() // 3 + ROOM
+            limit = 0
             try:
                 state.observer = None
+                limit = make_room(frames)
                 passing = state.passing
-                passes = passing is not None and passing.forward_starts(self)
-                if not (passes and direct):
-                    # Of each module called, torch has three frames on the stack, and we one more
-                    # where ours stands for none of them, or where we go through all modules: a
-                    # model nested almost to the limit must not exceed it for us.
-                    frames = ROOM + sys.getrecursionlimit() // 3
-                    limit = make_room(frames)
-                if passes:
-                    return proceed(*args, **kwargs)
-                began = operations()
+                if passing is not None and passing.forward_starts(self):
+                    return original(self, *args, **kwargs)
                 listener.forward_starts(self, args, kwargs)
-                result = proceed(*args, **kwargs)
+                result = original(self, *args, **kwargs)
                 if state.observer is not None:
                     state.began = began
                     state.observer(self, result)
@@ -292,8 +282,7 @@ class Taps:
                 raise
             finally:
                 state.observer = OUTSIDE
-                if limit:
-                    give_back(limit, frames)
+                give_back(limit, frames)
 
         return call
 
@@ -371,15 +360,6 @@ class Taps:
 def in_graph_task() -> bool:
     """Whether this thread is inside a running backward pass."""
     return graph_task() != -1
-
-
-def _chooses_between_two(call: Any) -> bool:
-    """Whether that is torch's own call of a module.
-
-    All it does is to call `_compiled_call_impl` if there is one, and else `_call_impl`.
-    """
-    code = getattr(call, "__code__", None)
-    return getattr(code, "co_names", None) == ("_compiled_call_impl", "_call_impl")
 
 
 def _is_nested(optimizer: Optimizer) -> bool:

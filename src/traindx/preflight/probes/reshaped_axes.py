@@ -81,12 +81,16 @@ def reshaped_axes(case: Case) -> Iterator[Item]:
 
 def _on_the_way_to_the_loss(case: Case) -> _Watching:
     """What is reshaped between the model's output and its loss."""
-    found = _Watching(Inside(case.model))
-    if case.loss_found is not None:
-        output = without_graph(case.output)
-        with found:
-            without_graph(lambda: case.loss_of(output))
-    return found
+
+    def watched() -> _Watching:
+        found = _Watching(Inside(case.model))
+        if case.loss_found is not None:
+            output = case.output()
+            with found:
+                case.loss_of(output)
+        return found
+
+    return without_graph(watched)
 
 
 class _Watching(Calls):

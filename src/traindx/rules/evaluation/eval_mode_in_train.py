@@ -29,8 +29,9 @@ def eval_mode_in_train(run: Run, *, steps: float = 20, share: float = 0.34) -> I
     ## How it is measured
     On the model's `training` flag in its training forward passes, over at least `steps` steps up to
     the last measured one. It must be off though it was on before, in a model with dropout; or off
-    at all, in a model with spectral normalization. Models whose BatchNorm layers keep running
-    statistics are left to N004.
+    at all, in a model with spectral normalization. Or, in a model with dropout that began in train
+    mode, it must be off at `share` of the last 20 measured steps or more, as after a preview within
+    each epoch. Models whose BatchNorm layers keep running statistics are left to N004.
 
     ## How to fix
     Call `model.train()` after each evaluation, or at the start of each epoch. For a critic that is

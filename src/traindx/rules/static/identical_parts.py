@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from traindx.facts import ModelFacts
 from traindx.findings import Evidence, Severity, first_layers
 from traindx.messages import say
@@ -47,14 +45,12 @@ def identical_parts(run: Run) -> Iterator[Evidence]:
         groups = _groups(model)
         for sites in groups:
             weights, gradients = run.newest("param.rms", sites), run.newest("grad.rms", sites)
-            both = np.stack((weights.values, gradients.values))
-            if not (weights.steps == gradients.steps).all() or not (both > 0).all():
+            if not (weights.steps == gradients.steps).all():
                 continue
-            _, place, count = np.unique(both, axis=1, return_inverse=True, return_counts=True)
-            place = place.ravel()
-            if (count > 1).any():
-                first = int(np.flatnonzero(count[place] > 1)[0])
-                alike = [site for site, at in zip(sites, place, strict=True) if at == place[first]]
+            pairs = [*zip(weights.values.tolist(), gradients.values.tolist(), strict=True)]
+            if len(set(pairs)) < len(pairs) and all(min(pair) > 0 for pair in pairs):
+                first = next(pair for pair in pairs if pairs.count(pair) > 1)
+                alike = [site for site, pair in zip(sites, pairs, strict=True) if pair == first]
                 yield _evidence(run, model, alike)
                 break
 
