@@ -1,4 +1,4 @@
-"""A loss that differentiates what the model made: a slope that is learned, as in physics."""
+"""A loss, or a model, that differentiates what was made: a slope that is learned, as in physics."""
 
 from __future__ import annotations
 
@@ -51,7 +51,35 @@ def penalized() -> Case:
     return found(train)
 
 
-@pytest.mark.parametrize("make", [physics, penalized])
+class Slope(nn.Module):
+    """The slope of a learned function, which its forward pass takes itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = nn.Sequential(
+            nn.Linear(1, 16), nn.Tanh(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 1, bias=False)
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x.detach().requires_grad_()
+        return torch.autograd.grad(self.net(x).sum(), x, create_graph=True)[0]
+
+
+def within() -> Case:
+    """The same, within the model."""
+
+    def train() -> None:
+        torch.manual_seed(0)
+        model = Slope()
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+        x = torch.rand(SAMPLES, 1)
+        F.mse_loss(model(x), torch.cos(x)).backward()
+        optimizer.step()
+
+    return found(train)
+
+
+@pytest.mark.parametrize("make", [physics, penalized, within])
 def test_no_probe_fails_where_the_loss_differentiates(make: Callable[[], Case]) -> None:
     looks = looked(probed(make(), *catalog(), quick=True))
     assert [look.name for look in looks if look.failed] == []

@@ -37,10 +37,7 @@ operations: Callable[[], int] = cast(Any, torch)._C._autograd._get_sequence_nr
 graph_task: Callable[[], int] = cast(Any, torch)._C._current_graph_task_id
 """The backward pass that this thread is inside of; -1 if there is none."""
 
-# What `torch.compiler.is_compiling` asks, in one call instead of two: it is asked at every call of
-# a module. Dynamo takes the function for true, and the flag is that of the other tracers.
-in_dynamo = torch.compiler.is_dynamo_compiling
-compiler = cast(Any, torch.compiler)
+is_compiling = torch.compiler.is_compiling
 
 
 class Listener(Protocol):
@@ -196,7 +193,7 @@ class Taps:
         # The stack is walked only where a step has begun and not ended: within it, or after one
         # that has raised.
         def step_starts(optimizer: Optimizer, _args: object, _kwargs: object) -> None:
-            if compiler._is_compiling_flag or in_dynamo():
+            if is_compiling():
                 return
             if in_step and _is_nested(optimizer):
                 nested.add(id(optimizer))
@@ -207,7 +204,7 @@ class Taps:
                 listener.step_starts(optimizer)
 
         def step_ended(optimizer: Optimizer, _args: object, _kwargs: object) -> None:
-            if compiler._is_compiling_flag or in_dynamo() or (nested and _is_nested(optimizer)):
+            if is_compiling() or (nested and _is_nested(optimizer)):
                 return
             in_step.discard(id(optimizer))
             nested.discard(id(optimizer))
@@ -249,7 +246,7 @@ class Taps:
 
         @functools.wraps(original)
         def call(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            if compiler._is_compiling_flag or in_dynamo():
+            if is_compiling():
                 return original(self, *args, **kwargs)
             observer = state.observer
             if observer is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import random
 import sys
+import weakref
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar, cast
@@ -17,12 +18,15 @@ import torch
 from torch import Tensor, nn
 
 from traindx.preflight.case import Case
-from traindx.preflight.structures import named_tensors
+from traindx.preflight.structures import mapped, named_tensors
 
 _T = TypeVar("_T")
 
 Kept = Callable[[Tensor], Tensor | None]
 """The part of a tensor that should be the same in both runs; None if it has none."""
+
+_differentiating: weakref.WeakSet[nn.Module] = weakref.WeakSet()
+"""Models found to differentiate within their forward pass, which must have a graph for it."""
 
 _ROUNDING = 1e-4
 """Relative change (RMS) that rounding may make of an output in float32 or better."""
@@ -30,24 +34,34 @@ _ROUNDING = 1e-4
 
 def run(case: Case, *, seed: int = 0) -> Any:
     """The output of a pass without gradient that leaves the model as it was, from a fixed seed."""
-    with torch.no_grad(), _as_it_was(case.model), _without_shortcuts():
-        seeded(seed)
-        return case.output()
+    with _as_it_was(case.model):
+        return run_on(case, seed=seed)
 
 
-def run_on(case: Case) -> Any:
+def run_on(case: Case, *, seed: int = 0) -> Any:
     """The output of such a pass that leaves behind what it leaves behind."""
-    with torch.no_grad(), _without_shortcuts():
-        seeded(0)
-        return case.output()
+
+    def compute() -> Any:
+        with _without_shortcuts():
+            seeded(seed)
+            return case.output()
+
+    if case.model not in _differentiating:
+        try:
+            with torch.no_grad():
+                return compute()
+        except RuntimeError as error:
+            if "does not require grad" not in str(error):
+                raise
+            _differentiating.add(case.model)
+    return mapped(compute(), Tensor.detach)
 
 
 def written(case: Case) -> list[str]:
     """The buffers that such a pass writes, which are then put back, by name."""
     before = {name: buffer.detach().clone() for name, buffer in case.model.named_buffers()}
-    with torch.no_grad(), _as_it_was(case.model), _without_shortcuts():
-        seeded(0)
-        case.output()
+    with _as_it_was(case.model):
+        run_on(case)
         after = dict(case.model.named_buffers())
         return [name for name, old in before.items() if not torch.equal(old, after.get(name, old))]
 

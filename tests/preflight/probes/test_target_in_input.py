@@ -95,3 +95,21 @@ def test_a_window_that_holds_its_answer_is_told(last: int, expected: list[str]):
     x, answer = windows[:, last - 11 : last + 1].unsqueeze(2), windows[:, 12:]
     model = nn.Sequential(nn.Flatten(), nn.Linear(12, 1))
     assert codes(probed(case_of(model, (x, answer), F.mse_loss), NAME)) == expected
+
+
+def test_a_sparse_input_beside_the_target_is_passed_over():
+    class OfGraph(nn.Module):
+        """Scores of nodes, of which the edges are given as a sparse matrix."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            torch.manual_seed(0)
+            self.layer = nn.Linear(6, 3)
+
+        def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+            return self.layer(torch.sparse.mm(edges, x))
+
+    x, y = torch.randn(32, 6), torch.arange(32) % 3
+    run = probed(case_of(OfGraph(), (x, torch.eye(32).to_sparse(), y), F.cross_entropy), NAME)
+    assert codes(run) == []
+    assert "failed" not in reason(run)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
-import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import (
     _BatchNorm,  # pyright: ignore[reportPrivateUsage]
@@ -245,8 +244,7 @@ def _variances(case: Case, seed: int) -> dict[str, tuple[float, str]]:
         if hook is not None:
             handles.append(cast(Any, module).register_forward_pre_hook(hook))
     try:
-        with torch.no_grad():
-            run(case, seed=seed)
+        run(case, seed=seed)
     finally:
         for handle in handles:
             handle.remove()

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
-import torch
 from torch import nn
 
 from traindx.errors import UsageError
@@ -230,7 +229,7 @@ def _sizes(model: nn.Module, inputs: Sequence[object]) -> dict[str, int]:
     named = cast("Iterable[tuple[str, Any]]", cast(Any, model).named_modules())
     handles = [m.register_forward_hook(hook(fqn)) for fqn, m in named if not [*m.children()]]
     try:
-        with torch.no_grad(), unchanged(model):
+        with unchanged(model):  # with a graph, which a model may need within its forward pass
             called(model, inputs)
     finally:
         for handle in handles:

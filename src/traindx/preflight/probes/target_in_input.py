@@ -50,6 +50,8 @@ def target_in_input(case: Case) -> Iterator[Item]:
 
 def _features(x: Tensor, y: Tensor) -> Iterator[int]:
     """Columns of a table, or places of a window, that are the target but for scale and offset."""
+    if x.layout is not torch.strided:
+        return
     table = x.dim() in (2, 3) and x.is_floating_point() and x[:1].numel() > 1
     if not table or x.numel() > _MOST or x.shape[0] < _SAMPLES or y.numel() != x.shape[0] or y is x:
         return

@@ -9,6 +9,7 @@ from traindx.findings import Evidence, Severity, first_layers
 from traindx.messages import say
 from traindx.records import Site
 from traindx.rules.evaluation.passes import no_evaluation, passes_of
+from traindx.rules.order import of_facts
 from traindx.rules.rule import rule
 from traindx.run import Run
 
@@ -52,7 +53,7 @@ def statistics_never_taken(run: Run) -> Iterator[Evidence]:
     """
     for model in run.models.values():
         passes = [it for it in passes_of(run, model.name) if not it.training]
-        if not passes or run.loss_of(model.name) is None:
+        if not passes or not passes[-1].initial or run.loss_of(model.name) is None:
             continue
         last = passes[-1]
         untouched = [fqn for fqn in _trained(model) if fqn in last.initial]
@@ -80,6 +81,7 @@ y = F.batch_norm(x, mean, var, weight, bias, training=self.training)
             )
 
 
+@of_facts
 def _trained(model: ModelFacts) -> list[str]:
     """The modules that were called, and have no parameters or some that are trained."""
     free = {param.module for param in model.params if param.trainable}
