@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor
 
-from traindx.capture.nodes import name_of, saved
+from traindx.capture.nodes import accumulates, name_of, saved
 from traindx.capture.transfer import Lists, Numbers, Unread
 from traindx.capture.ways import Step, Ways
 from traindx.facts import TensorFacts
@@ -96,7 +96,7 @@ class Graph:
         root = cast(Any, loss.grad_fn)
         self.operation: str = name_of(root)
         self._nodes = _from_loss_to_leaves(root)
-        self.leaves: list[Tensor] = [node.variable for node in self._nodes if _is_leaf(node)]
+        self.leaves: list[Tensor] = [node.variable for node in self._nodes if accumulates(node)]
 
     def ways(self) -> Ways:
         """What lies on the ways from the loss back to each parameter."""
@@ -126,7 +126,7 @@ class Graph:
 def _step(node: Any, places: dict[Any, int], weights: list[Tensor]) -> Step:
     """One operation on the ways; the weight it multiplies by is added to `weights`."""
     name = name_of(node)
-    sigmoid, leaf, weight = name in _SIGMOIDS, _is_leaf(node), _weight_of(node)
+    sigmoid, leaf, weight = name in _SIGMOIDS, accumulates(node), _weight_of(node)
     onward = [
         (places[child], weight is None or _leaf(child) is not None)
         for child in _children(node)
@@ -179,14 +179,10 @@ def _is_linear(name: str) -> bool:
     return name in ("AddmmBackward0", "MmBackward0", "ConvolutionBackward0", "LinearBackward0")
 
 
-def _is_leaf(node: Any) -> bool:
-    return name_of(node).endswith("AccumulateGrad")
-
-
 def _leaf(node: Any) -> Tensor | None:
     """The parameter behind a node, directly or through a transpose or a cast."""
     for _ in range(3):
-        if _is_leaf(node):
+        if accumulates(node):
             return node.variable
         children = list(_children(node))
         if len(children) != 1 or name_of(node) not in _RESHAPED:

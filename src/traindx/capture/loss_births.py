@@ -25,7 +25,7 @@ from traindx.capture.births import (
     operation_of,
     range_of,
 )
-from traindx.capture.nodes import name_of, saved
+from traindx.capture.nodes import accumulates, name_of, saved
 
 _LIMIT = 256
 """Nodes between loss and outputs beyond which they are left alone."""
@@ -105,8 +105,7 @@ def _between(loss: Tensor, outputs: set[int]) -> list[Any]:
     stack: list[Any] = [loss.grad_fn]
     while stack and len(found) < _LIMIT:
         node = stack.pop()
-        accumulates = name_of(node).endswith("AccumulateGrad")
-        if node not in found and not accumulates and node._sequence_nr() not in outputs:
+        if node not in found and not accumulates(node) and node._sequence_nr() not in outputs:
             found.add(node)
             stack.extend(child for child, _ in node.next_functions if child is not None)
     return sorted(found, key=lambda node: node._sequence_nr())

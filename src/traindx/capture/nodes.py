@@ -12,6 +12,11 @@ def name_of(node: Any) -> str:
     return cast(Any, type(node)).name(node)
 
 
+def accumulates(node: Any) -> bool:
+    """Whether it adds to the gradient of a leaf, where a graph ends."""
+    return name_of(node).endswith("AccumulateGrad")
+
+
 def identity(tensor: Tensor) -> tuple[int, int] | None:
     """What tells a tensor from all others of its thread, though their ids are used again.
 

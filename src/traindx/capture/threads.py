@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from torch import Tensor
 
-from traindx.capture.nodes import name_of
+from traindx.capture.nodes import accumulates
 from traindx.messages import say
 
 _OTHERS = say("models are called in another thread, too: only one thread's training is measured")
@@ -52,7 +52,7 @@ def leaves_of(tensors: object) -> set[int]:
         node = stack.pop()
         if node not in seen:
             seen.add(node)
-            if name_of(node).endswith("AccumulateGrad"):
+            if accumulates(node):
                 leaves.add(id(node.variable))
             stack.extend(child for child, _ in node.next_functions)
     return leaves

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from torch import Tensor
 
-from traindx.capture.nodes import name_of, saved
+from traindx.capture.nodes import accumulates, name_of, saved
 from traindx.messages import Message, say
 from traindx.preflight.measures import signal_of
 from traindx.signal.activations import activation
@@ -219,7 +219,7 @@ class Links:
 
 
 def _is_parameter(node: Any) -> bool:
-    return name_of(node).endswith("AccumulateGrad")
+    return accumulates(node)
 
 
 def _factor(node: Any, before: list[Any]) -> tuple[Any, Layer]:
