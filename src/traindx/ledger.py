@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -109,7 +110,8 @@ class _Latest:
         return found[2]
 
 
-class _Group(NamedTuple, Generic[P]):
+@dataclass(frozen=True, slots=True, eq=False)
+class _Group(Generic[P]):
     """The places of a row that hold the same quantity.
 
     Attributes:
@@ -125,7 +127,8 @@ class _Group(NamedTuple, Generic[P]):
     pasts: list[P]
 
 
-class Layout(NamedTuple, Generic[K, P]):
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout(Generic[K, P]):
     """What the numbers of a row stand for.
 
     Attributes:
@@ -177,7 +180,7 @@ class Ledger(Generic[K, P]):
                 self._layouts.clear()
             alike = self._layouts.get(names) or self._divided(names)
             self._layouts[names] = alike
-            known = self._by_id[id(names)] = alike._replace(names=names)  # which keeps its id taken
+            known = self._by_id[id(names)] = replace(alike, names=names)  # which keeps its id taken
         return known
 
     def _divided(self, names: tuple[tuple[K, Site], ...]) -> Layout[K, P]:
@@ -192,7 +195,7 @@ class Ledger(Generic[K, P]):
         for key, some in columns.items():
             group = self._group(key, tuple(names[i][1] for i in some))
             where = _in_a_row(np.array(some, np.intp))
-            groups.append((key, group._replace(columns=where)))
+            groups.append((key, replace(group, columns=where)))
         return Layout(names, tuple(groups))
 
     def _group(self, key: K, sites: tuple[Site, ...]) -> _Group[P]:

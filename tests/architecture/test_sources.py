@@ -57,6 +57,22 @@ def test_every_module_says_what_it_is() -> None:
     assert [name for name, tree in trees.items() if not ast.get_docstring(tree)] == []
 
 
+def test_no_named_tuple_has_a_second_base_which_python_3_10_refuses() -> None:
+    classes = [
+        (name_of(path), node)
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    ]
+    tuples = [
+        (name, node.name, len(node.bases))
+        for name, node in classes
+        if any(ast.unparse(base).endswith("NamedTuple") for base in node.bases)
+    ]
+    assert tuples
+    assert [(name, cls) for name, cls, bases in tuples if bases > 1] == []
+
+
 def test_no_file_is_longer_than_a_reader_bears() -> None:
     lines = {name_of(path): path.read_text(encoding="utf-8").count("\n") for path in SOURCES}
     assert {name: count for name, count in lines.items() if count > MAX_LINES} == {}
