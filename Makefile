@@ -15,7 +15,7 @@ install: $(STAMP) ## make .venv with traindx and all that its development needs
 	@echo "Installed: $(BIN)/traindx"
 
 # torch first: nothing installed after it can then pull in another build of it.
-$(STAMP): requirements-dev.lock pyproject.toml
+$(STAMP): requirements-dev.lock pyproject.toml hatch_build.py src/traindx/stats/sums.c
 	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
 	  2>/dev/null || { echo "traindx needs Python 3.10 or newer, which \`$(PYTHON)\` is not." \
 	    "Name another one: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }

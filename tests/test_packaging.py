@@ -1,5 +1,6 @@
 """What an installation gets."""
 
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import traindx
+from tests.statistics_ways import COMPILED
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -47,6 +49,27 @@ def test_the_wheel_holds_every_file_of_the_package(wheel: zipfile.ZipFile) -> No
     source = ROOT / "src"
     files = {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()}
     assert {name for name in files if "__pycache__" not in name} <= set(wheel.namelist())
+
+
+def test_the_wheel_is_for_this_platform_where_it_holds_a_library(wheel: zipfile.ZipFile) -> None:
+    tag = str(wheel.filename).rpartition("py3-none-")[2]
+    holds = "traindx/stats/_sums.so" in wheel.namelist()
+    assert holds == (tag != "any.whl")
+    assert holds == COMPILED
+
+
+def test_the_wheel_without_a_compiler_is_for_every_platform(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "source"
+    files = ["pyproject.toml", "README.md", "LICENSE", "THIRD_PARTY_NOTICES", "hatch_build.py"]
+    shutil.copytree(ROOT / "src", source / "src")
+    for name in files:
+        shutil.copy(ROOT / name, source / name)
+    monkeypatch.setenv("CC", "false")
+    wheel = build("wheel", source, tmp_path / "wheel")
+    assert wheel.name.endswith("-py3-none-any.whl")
+    assert "traindx/stats/_sums.so" not in zipfile.ZipFile(wheel).namelist()
 
 
 def test_the_images_and_their_licence_travel_together(wheel: zipfile.ZipFile) -> None:

@@ -10,6 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.statistics_ways import way  # noqa: F401
 from traindx import stats
 from traindx.quantities import EXPONENTS
 from traindx.records import TensorStats

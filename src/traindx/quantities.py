@@ -66,9 +66,12 @@ _STATISTICS: dict[str, tuple[str, Callable[[TensorStats], float]]] = {
     "std": (say("Standard deviation (biased)"), _std),
     "rms": (say("Root mean square"), _rms),
     "l2": (say("Euclidean norm"), _l2),
-    "min": (say("Least element, among stretches where there are many,"), lambda stats: stats.min),
+    "min": (
+        say("Least element, among stretches if there are many and no compiled library,"),
+        lambda stats: stats.min,
+    ),
     "max": (
-        say("Greatest element, among stretches where there are many,"),
+        say("Greatest element, among stretches if there are many and no compiled library,"),
         lambda stats: stats.max,
     ),
     "zero_fraction": (

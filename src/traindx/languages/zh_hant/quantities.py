@@ -18,8 +18,12 @@ MESSAGES: dict[str, str] = {
     "Standard deviation (biased)": "標準差（偏估計）",
     "Root mean square": "均方根",
     "Euclidean norm": "歐氏範數",
-    "Least element, among stretches where there are many,": "最小元素（元素很多時取自若干區段）",
-    "Greatest element, among stretches where there are many,": "最大元素（元素很多時取自若干區段）",
+    "Least element, among stretches if there are many and no compiled library,": (
+        "最小元素（元素很多而沒有編譯好的函式庫時，取自若干區段）"
+    ),
+    "Greatest element, among stretches if there are many and no compiled library,": (
+        "最大元素（元素很多而沒有編譯好的函式庫時，取自若干區段）"
+    ),
     "Fraction of exact zeros in a sample, taken of inputs and outputs": (
         "樣本中恰為 0 的比例（只取自輸入與輸出）"
     ),

@@ -1,0 +1,168 @@
+"""The sums in C: what is read, by which compiler, and what happens where there is none."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.statistics_ways import COMPILED
+from traindx.stats import native, summarize
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = native.LIBRARY.with_name("sums.c")
+DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
+compiled = [SOURCE] if COMPILED else []
+"""For tests that there are only where something could be compiled."""
+
+
+def hook() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def copied(folder: Path) -> Path:
+    """A project with nothing but the source."""
+    place = folder / "src" / "traindx" / "stats"
+    place.mkdir(parents=True)
+    (place / "sums.c").write_bytes(SOURCE.read_bytes())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> dict:
+    """The functions as they are where one serves all processors, if there is a compiler."""
+    build = hook()
+    del build.ATTEMPTS[0]
+    library = build.compiled(copied(tmp_path_factory.mktemp("plain")))
+    assert (library is not None) == COMPILED
+    return {} if library is None else native.load(library)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("_source", compiled)
+def test_every_number_of_a_half_type_is_read_as_torch_reads_it(dtype, _source, plain):
+    codes = torch.arange(1 << 16, dtype=torch.int32).to(torch.uint16).view(dtype)
+    expected = codes.double()
+    finite = expected.isfinite()
+    for functions in (native.FUNCTIONS, plain):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(native, "FUNCTIONS", functions)
+            found = [native.sums(code) for code in codes.split(1)]
+        lows = torch.tensor([sums.low for sums in found], dtype=torch.float64)
+        assert torch.equal(lows[finite], expected[finite])
+        assert torch.equal(lows.isnan(), expected.isnan())
+        assert [sums.nonzero for sums in found] == (expected != 0).double().tolist()
+        squares = torch.tensor([sums.square for sums in found], dtype=torch.float64)
+        assert not squares[~finite].isfinite().any()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("_source", compiled)
+@given(
+    size=st.one_of(st.integers(1, 200), st.integers(8000, 20_000)),
+    ratio=st.sampled_from([0.0, 1.0, 1e3, -1e4]),
+    seed=st.integers(0, 10_000),
+)
+def test_functions_for_any_processor_find_the_same(dtype, _source, plain, size, ratio, seed):
+    generator = torch.Generator().manual_seed(seed)
+    wide = torch.randn(size, generator=generator, dtype=torch.float64) + ratio
+    tensor = torch.where(wide.abs() < 0.3, 0.0, wide).to(dtype)
+    values = tensor.double().numpy().astype(np.longdouble)
+    bound = 1e-12 if dtype is torch.float64 else 3e-6
+    for functions in (native.FUNCTIONS, plain):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(native, "FUNCTIONS", functions)
+            sums = native.sums(tensor)
+        apart = values - sums.shift
+        scale = float(np.sqrt(np.sum(apart**2) * size))
+        assert abs(sums.total - float(apart.sum())) <= bound * scale
+        assert sums.square == pytest.approx(float(np.sum(apart**2)), rel=bound, abs=0)
+        assert (sums.low, sums.high) == (float(values.min()), float(values.max()))
+        assert sums.nonzero == np.count_nonzero(values)
+
+
+@pytest.mark.parametrize("_source", compiled)
+def test_whole_numbers_about_zero_are_summed_exactly(_source):
+    tensor = (torch.arange(100_000) % 7 - 3).float()
+    sums = native.sums(tensor)
+    assert (sums.shift, sums.total) == (0.0, float(tensor.double().sum()))
+    assert sums.square == float(tensor.double().square().sum())
+
+
+@pytest.mark.parametrize("place", [0, 31, 32, 8191, 8192, 99_999])
+@pytest.mark.parametrize("_source", compiled)
+def test_no_element_is_passed_over(place, _source):
+    for dtype in DTYPES:
+        tensor = torch.zeros(100_000, dtype=dtype)
+        tensor[place] = -3.0
+        row = summarize(tensor, sample_at=0)
+        assert (row.min, row.max, row.total) == (-3.0, 0.0, -3.0)
+        assert (row.sampled, row.nonzero) == (100_000, 1)
+        assert row.m2 == pytest.approx(9 - 9e-5)
+
+
+def test_denormal_numbers_stay_what_they_were_for_the_training():
+    """A library linked with -ffast-math would flush them to zero in the whole process."""
+    code = (
+        "import torch; from traindx.stats import native; "
+        "print(bool((torch.full((8,), 1e-40) * 1.0 != 0).all()))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout == "True\n"
+
+
+def test_without_a_compiler_nothing_is_compiled_and_what_was_is_gone(tmp_path, monkeypatch):
+    root = copied(tmp_path)
+    stale = root / "src" / "traindx" / "stats" / "_sums.so"
+    stale.write_bytes(b"of another source")
+    monkeypatch.setenv("CC", "false")
+    assert hook().compiled(root) is None
+    assert not stale.exists()
+    monkeypatch.setenv("CC", "/no/such/compiler")
+    assert hook().compiled(root) is None
+
+
+@pytest.mark.parametrize("content", [None, b"", b"not a library", b"\x7fELF" + bytes(60)])
+def test_a_library_that_is_none_is_passed_over(tmp_path, content):
+    path = tmp_path / "_sums.so"
+    if content is not None:
+        path.write_bytes(content)
+    assert native.load(path) == {}
+
+
+@pytest.mark.parametrize("source", compiled)
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("return 1;", "return 0;"), ("sums_version", "version"), ("traindx_##NAME", "other_##NAME")],
+)
+def test_a_library_of_another_source_is_passed_over(tmp_path, source, old, new):
+    root = copied(tmp_path)
+    code = root / "src" / "traindx" / "stats" / source.name
+    text = code.read_text(encoding="utf-8")
+    assert old in text
+    code.write_text(text.replace(old, new), encoding="utf-8")
+    library = hook().compiled(root)
+    assert library is not None
+    assert native.load(library) == {}
+
+
+def test_what_cannot_be_read_in_one_pass_is_left_to_numpy():
+    strided, counts = torch.ones(4, 6)[:, ::2], torch.ones(4, dtype=torch.int32)
+    negative = (torch.ones(3) * 1j).conj().imag
+    assert negative.is_neg()
+    assert [native.reads(t) for t in (strided, counts, negative)] == [False] * 3
+    assert math.isclose(float(summarize(negative).total), -3.0)
