@@ -58,37 +58,40 @@ def derived(known: Quantity, rows: Reals) -> Reals:
     """What `known.derive` makes of each of many rows of statistics [..., fields], to the bit."""
     import numpy as np
 
-    fields: dict[str, Reals] = dict(zip(FIELDS, np.moveaxis(rows, -1, 0), strict=True))
+    name = known.name.rpartition(".")[2]
+    if name in _AT:
+        return rows[..., _AT[name]]
     with np.errstate(all="ignore"):
-        return _OF_MANY[known.name.rpartition(".")[2]](fields)
+        return _OF_MANY[name](rows)
 
 
-def _std(of: dict[str, Reals]) -> Reals:
+_AT = {name: i for i, name in enumerate(FIELDS)}
+_COUNT, _MEAN, _M2 = (_AT[name] for name in ("count", "mean", "m2"))
+
+
+def _std(rows: Reals) -> Reals:
     import numpy as np
 
+    m2 = rows[..., _M2]
     # As `max(m2, 0.0)` does it, which keeps a NaN.
-    above = np.where(of["m2"] < 0, 0.0, of["m2"])
-    return np.sqrt(above / _some(of["count"]))
+    return np.sqrt(np.where(m2 < 0, 0.0, m2) / _some(rows[..., _COUNT]))
 
 
-def _rms(of: dict[str, Reals]) -> Reals:
+def _rms(rows: Reals) -> Reals:
     import numpy as np
 
-    return np.sqrt(of["mean"] * of["mean"] + of["m2"] / _some(of["count"]))
+    mean = rows[..., _MEAN]
+    return np.sqrt(mean * mean + rows[..., _M2] / _some(rows[..., _COUNT]))
 
 
-def _l2(of: dict[str, Reals]) -> Reals:
+def _l2(rows: Reals) -> Reals:
     import numpy as np
 
-    return _rms(of) * np.sqrt(of["count"])
+    return _rms(rows) * np.sqrt(rows[..., _COUNT])
 
 
-def _zero_fraction(of: dict[str, Reals]) -> Reals:
-    return of["zeros"] / _some(of["sampled"])
-
-
-def _field(name: str) -> Callable[[dict[str, Reals]], Reals]:
-    return lambda of: of[name]
+def _zero_fraction(rows: Reals) -> Reals:
+    return rows[..., _AT["zeros"]] / _some(rows[..., _AT["sampled"]])
 
 
 def _some(counts: Reals) -> Reals:
@@ -98,11 +101,10 @@ def _some(counts: Reals) -> Reals:
     return np.where(counts == 0, np.nan, counts)
 
 
-_OF_MANY: dict[str, Callable[[dict[str, Reals]], Reals]] = {
+_OF_MANY: dict[str, Callable[[Reals], Reals]] = {
     "std": _std,
     "rms": _rms,
     "l2": _l2,
     "zero_fraction": _zero_fraction,
-    **{name: _field(name) for name in ("mean", "min", "max", "count", "nonfinite")},
 }
-"""The statistics of `quantities`, of many rows at once."""
+"""The statistics of `quantities` that are no field, of many rows at once."""

@@ -7,7 +7,7 @@ before once somebody asks for that, or when many rows wait.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -66,7 +66,7 @@ class _Latest:
         self.index: dict[Site, int] = {}
         self.steps: Integers = np.full(1, NEVER, np.int64)
         self.values: Reals = np.full((1, *self._shape), np.nan)
-        self._found: dict[object, tuple[object, int, NDArray[np.intp]]] = {}
+        self._found: dict[object, tuple[object, int, Any]] = {}
 
     def places(self, sites: Sequence[Site]) -> NDArray[np.intp]:
         """Where the numbers of some sites are; there is room for those that are new."""
@@ -79,35 +79,30 @@ class _Latest:
             self.values = np.concatenate([self.values, np.full((len(new), *self._shape), np.nan)])
         return np.array([self.index[site] for site in sites], np.intp)
 
-    def find(self, sites: tuple[Site, ...]) -> NDArray[np.intp]:
+    def find(self, sites: tuple[Site, ...]) -> Any:
         """Where the numbers of some sites are; of those never measured, the first place."""
-        import numpy as np
-
-        def places() -> NDArray[np.intp]:
-            return np.array([self.index.get(site, 0) for site in sites], np.intp)
-
-        return self._remembered(id(sites), sites, places)
-
-    def find_model(self, model: str) -> NDArray[np.intp]:
-        """Where the numbers of a model's sites are, in the order they were first measured."""
-        import numpy as np
-
-        def places() -> NDArray[np.intp]:
-            of_model = [i for site, i in self.index.items() if site.model == model]
-            return np.array(of_model, np.intp)
-
-        return self._remembered(model, model, places)
-
-    def _remembered(
-        self, key: object, what: object, places: Callable[[], NDArray[np.intp]]
-    ) -> NDArray[np.intp]:
-        """Nothing moves, so a place is looked up again only when sites have come."""
-        found = self._found.get(key)
+        found = self._found.get(id(sites))
         if found is None or found[1] != len(self.index):
-            if len(self._found) >= _SHARED:
-                self._found.clear()
-            found = self._found[key] = what, len(self.index), places()
+            places = [self.index.get(site, 0) for site in sites]
+            found = self._remember(id(sites), sites, places)
         return found[2]
+
+    def find_model(self, model: str) -> Any:
+        """Where the numbers of a model's sites are, in the order they were first measured."""
+        found = self._found.get(model)
+        if found is None or found[1] != len(self.index):
+            places = [i for site, i in self.index.items() if site.model == model]
+            found = self._remember(model, model, places)
+        return found[2]
+
+    def _remember(self, key: object, what: object, places: list[int]) -> tuple[object, int, Any]:
+        """Nothing moves, so a place is looked up again only when sites have come."""
+        import numpy as np
+
+        if len(self._found) >= _SHARED:
+            self._found.clear()
+        found = self._found[key] = what, len(self.index), _in_a_row(np.array(places, np.intp))
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,6 +122,38 @@ class _Group(Generic[P]):
     pasts: list[P]
 
 
+class _Kind(Generic[P]):
+    """All numbers of one quantity.
+
+    Attributes:
+        latest: The newest ones.
+        pasts: What was measured before at each place, as far as it is filed.
+        waiting: Rows to be filed.
+        recent: The last rows, as long as each addition is one.
+        additions: How often something was added.
+        step: At which something was added last.
+    """
+
+    def __init__(self, width: int | None) -> None:
+        self.latest = _Latest(width)
+        self.pasts: dict[Site, P] = {}
+        self.waiting: list[tuple[_Group[P], int, Reals]] = []
+        self.recent: deque[tuple[_Group[P], int, Reals]] = deque(maxlen=RECENT)
+        self.additions = 0
+        self.step = NEVER
+
+    def add(self, group: _Group[P], step: int, values: Reals) -> None:
+        """Take a row."""
+        latest = self.latest
+        latest.steps[group.places] = step
+        latest.values[group.places] = values
+        self.additions += 1
+        self.step = step
+        row = group, step, values
+        self.recent.append(row)
+        self.waiting.append(row)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout(Generic[K, P]):
     """What the numbers of a row stand for.
@@ -137,7 +164,7 @@ class Layout(Generic[K, P]):
     """
 
     names: tuple[tuple[K, Site], ...]
-    groups: tuple[tuple[K, _Group[P]], ...]
+    groups: tuple[tuple[K, _Kind[P], _Group[P]], ...]
 
 
 class Ledger(Generic[K, P]):
@@ -148,6 +175,9 @@ class Ledger(Generic[K, P]):
         extend: Adds to many of them what was measured at some steps, a row of values [m] or
             [m, width] to each.
         width: How many numbers a place has in a row; None if it is one, and not a row of one.
+
+    Attributes:
+        num_quantities: Of how many quantities something was added.
     """
 
     def __init__(
@@ -156,18 +186,14 @@ class Ledger(Generic[K, P]):
         extend: Callable[[Sequence[P], Integers, Reals], None],
         width: int | None = None,
     ) -> None:
+        self.num_quantities = 0
         self._make = make
         self._extend = extend
-        self._width = width
-        self._pasts: dict[K, dict[Site, P]] = {}
-        self._latest: dict[K, _Latest] = {}
-        self._waiting: dict[K, list[tuple[_Group[P], int, Reals]]] = {}
-        self._recent: dict[K, deque[tuple[_Group[P], int, Reals]]] = {}
-        self._additions: dict[K, int] = {}
+        self._kinds: defaultdict[K, _Kind[P]] = defaultdict(lambda: _Kind(width))
         self._layouts: dict[tuple[tuple[K, Site], ...], Layout[K, P]] = {}
         self._shared: dict[tuple[K, tuple[Site, ...]], _Group[P]] = {}
         self._by_id: dict[int, Layout[K, P]] = {}
-        self._chosen: dict[tuple[int, int], tuple[object, object, int, NDArray[np.intp]]] = {}
+        self._chosen: dict[tuple[int, int], tuple[object, object, int, Any]] = {}
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -191,11 +217,11 @@ class Ledger(Generic[K, P]):
             columns.setdefault(key, []).append(i)
         if len(set(names)) < len(names):
             return Layout(names, ())
-        groups: list[tuple[K, _Group[P]]] = []
+        groups: list[tuple[K, _Kind[P], _Group[P]]] = []
         for key, some in columns.items():
             group = self._group(key, tuple(names[i][1] for i in some))
             where = _in_a_row(np.array(some, np.intp))
-            groups.append((key, replace(group, columns=where)))
+            groups.append((key, self._kinds[key], replace(group, columns=where)))
         return Layout(names, tuple(groups))
 
     def _group(self, key: K, sites: tuple[Site, ...]) -> _Group[P]:
@@ -204,73 +230,70 @@ class Ledger(Generic[K, P]):
         if found is None:
             if len(self._shared) >= _MOST_GROUPS:
                 self._shared.clear()
-            pasts = self._pasts.setdefault(key, {})
+            kind = self._kinds[key]
             for site in sites:
-                if site not in pasts:
-                    pasts[site] = self._make(key, site)
-            places = _in_a_row(self._latest_of(key).places(sites))
-            held = [pasts[site] for site in sites]
+                if site not in kind.pasts:
+                    kind.pasts[site] = self._make(key, site)
+            places = _in_a_row(kind.latest.places(sites))
+            held = [kind.pasts[site] for site in sites]
             found = self._shared[key, sites] = _Group(None, sites, places, held)
         return found
 
-    def _latest_of(self, key: K) -> _Latest:
-        latest = self._latest.get(key)
-        if latest is None:
-            latest = self._latest[key] = _Latest(self._width)
-        return latest
-
     def before(self, layout: Layout[K, P]) -> Iterator[tuple[K, Any, Newest]]:
         """Of each quantity of a row its numbers' columns, and the newest ones so far."""
-        for key, group in layout.groups:
-            latest, places = self._latest[key], group.places
+        for key, kind, group in layout.groups:
+            latest, places = kind.latest, group.places
             yield key, group.columns, Newest(latest.steps[places], latest.values[places])
+
+    def is_later(self, layout: Layout[K, P], step: int) -> bool:
+        """Whether a step is later than all at which a place of a row was measured."""
+        return all(
+            kind.step < step or bool((kind.latest.steps[group.places] < step).all())
+            for _, kind, group in layout.groups
+        )
 
     def put(self, layout: Layout[K, P], step: int, values: Reals) -> None:
         """Take a row, of a layout whose places are all different."""
-        for key, group in layout.groups:
-            part = values[group.columns]
-            latest = self._latest[key]
-            latest.steps[group.places] = step
-            latest.values[group.places] = part
-            self._additions[key] = self._additions.get(key, 0) + 1
-            row = group, step, part
-            self._recent.setdefault(key, deque(maxlen=RECENT)).append(row)
-            waiting = self._waiting.setdefault(key, [])
-            waiting.append(row)
-            if len(waiting) >= _MOST_WAITING:
+        for key, kind, group in layout.groups:
+            self.num_quantities += not kind.additions
+            kind.add(group, step, values[group.columns])
+            if len(kind.waiting) >= _MOST_WAITING:
                 self.file(key)
 
     def open(self, key: K, site: Site) -> P:
         """What was measured at a place, to add to it; `set_newest` has to follow."""
-        self.file(key)
-        pasts = self._pasts.setdefault(key, {})
-        past = pasts.get(site)
+        kind = self._kinds[key]
+        if kind.waiting:
+            self.file(key)
+        past = kind.pasts.get(site)
         if past is None:
-            past = pasts[site] = self._make(key, site)
+            past = kind.pasts[site] = self._make(key, site)
         return past
 
-    def set_newest(self, key: K, site: Site, step: int, value: Any) -> None:
-        """Note what was added last at a place that was opened."""
-        latest = self._latest_of(key)
-        place = latest.index.get(site)
+    def set_newest(self, key: K, site: Site, step: int, value: Any, added: int = 1) -> None:
+        """Note what was added last at a place that was opened, and how much was."""
+        kind = self._kinds[key]
+        place = kind.latest.index.get(site)
         if place is None:
-            place = int(latest.places((site,))[0])
-        latest.steps[place] = step
-        latest.values[place] = value
-        self._additions[key] = self._additions.get(key, 0) + 1
-        self._recent.pop(key, None)  # no row of all sites any more
+            place = int(kind.latest.places((site,))[0])
+        kind.latest.steps[place] = kind.step = step
+        kind.latest.values[place] = value
+        self.num_quantities += not kind.additions
+        kind.additions += added
+        kind.recent.clear()  # no row of all sites any more
 
     def file_all(self) -> None:
         """File every row that waits."""
-        for key in tuple(self._waiting):
+        for key in tuple(self._kinds):
             self.file(key)
 
     def file(self, key: K) -> None:
         """File the rows of one quantity that wait."""
         import numpy as np
 
-        waiting = self._waiting.pop(key, None)
-        for _, some in groupby(waiting or (), key=_group_of):
+        kind = self._kinds[key]
+        waiting, kind.waiting = kind.waiting, []
+        for _, some in groupby(waiting, key=_group_of):
             rows = list(some)
             if len(rows) < _FEW:
                 _append(rows)
@@ -284,18 +307,17 @@ class Ledger(Generic[K, P]):
 
     def of(self, key: K) -> dict[Site, P]:
         """What was measured of one quantity, by site, in the order they were first measured."""
-        if key in self._waiting:
+        kind = self._kinds.get(key)
+        if kind is None:
+            return {}
+        if kind.waiting:
             self.file(key)
-        return self._pasts.get(key, {})
+        return kind.pasts
 
     def additions(self, key: K) -> int:
         """How often something was added to a quantity."""
-        return self._additions.get(key, 0)
-
-    @property
-    def num_quantities(self) -> int:
-        """Of how many quantities something was added."""
-        return len(self._additions)
+        kind = self._kinds.get(key)
+        return kind.additions if kind else 0
 
     def newest(
         self,
@@ -308,7 +330,7 @@ class Ledger(Generic[K, P]):
 
         With `values`, what that makes of those of all places is given in their place.
         """
-        latest = self._latest_of(key)
+        latest = self._kinds[key].latest
         found = latest.values if values is None else values(latest.values)
         if sites is not None:
             places = latest.find(sites)
@@ -325,19 +347,21 @@ class Ledger(Generic[K, P]):
         """
         import numpy as np
 
-        rows = self._recent.get(key)
-        if rows is None or not sites or not 0 < window <= len(rows):
+        kind = self._kinds.get(key)
+        if kind is None or not sites or not 0 < window <= len(kind.recent):
             return None
-        last = list(rows)[-window:]
+        last = list(kind.recent)[-window:]
         group = last[-1][0]
         if any(row[0].pasts is not group.pasts for row in last):
             return None
-        chosen = self._columns(group, self._latest[key], sites)
-        return None if chosen is None else np.stack([row[2][chosen] for row in last])
+        chosen = self._columns(group, kind.latest, sites)
+        if chosen is None:
+            return None
+        rows = [values for _, _, values in last]
+        whole: Reals = np.reshape(np.concatenate(rows), (window, *rows[0].shape))
+        return whole[:, chosen]
 
-    def _columns(
-        self, group: _Group[P], latest: _Latest, sites: tuple[Site, ...]
-    ) -> NDArray[np.intp] | None:
+    def _columns(self, group: _Group[P], latest: _Latest, sites: tuple[Site, ...]) -> Any:
         """Where in the numbers of a group those of some sites are; None if it lacks one."""
         import numpy as np
 
@@ -349,8 +373,9 @@ class Ledger(Generic[K, P]):
             columns = np.full(len(latest.steps), -1, np.intp)
             columns[group.places] = np.arange(len(group.sites))
             found = columns[latest.find(sites)]
-            known = self._chosen[names] = group.pasts, sites, len(latest.steps), found
-        return None if known[3].min() < 0 else known[3]
+            where = None if found.min() < 0 else _in_a_row(found)
+            known = self._chosen[names] = group.pasts, sites, len(latest.steps), where
+        return known[3]
 
 
 def _group_of(row: tuple[_Group[P], int, Reals]) -> int:
@@ -366,6 +391,8 @@ def _append(rows: list[tuple[_Group[P], int, Reals]]) -> None:
 
 def _in_a_row(places: NDArray[np.intp]) -> Any:
     """A slice where that says the same: it copies nothing."""
+    if not len(places):
+        return places
     first, length = int(places[0]), len(places)
     if int(places[-1]) == first + length - 1 and (places[1:] > places[:-1]).all():
         return slice(first, first + length)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TELLING = ("loss", "param.rms")
 """Quantities that end well or not: where one stops being finite, what was before must stay."""
-LONG = 32
+LONG = 8
 """Numbers from which on a row of them is taken as a whole: a short one costs less one by one."""
 _NONFINITE = 5
 """Where in the fields of a record the number of elements stands that are not finite."""
@@ -99,7 +99,7 @@ class Measured:
                 self.add_number(quantity, site, step, value)
             return
         self._scalars.open(quantity, site).extend(steps, values)
-        self._scalars.set_newest(quantity, site, int(steps[-1]), float(values[-1]))
+        self._scalars.set_newest(quantity, site, int(steps[-1]), float(values[-1]), len(steps))
         if quantity == "loss":
             self.loss_step = max(self.loss_step, int(steps[-1]))
 
@@ -128,15 +128,14 @@ class Measured:
         rows = np.concatenate([counts[:, :1], moments, counts[:, 1:]], axis=1, dtype=np.float64)
         layout = self._records.layout(places) if len(places) >= LONG else Layout((), ())
         broken = rows[:, _NONFINITE] != 0
-        before = list(self._records.before(layout))
         # Records of one place in one step merge, one by one.
-        if not before or any((newest.steps >= step).any() for _, _, newest in before):
+        if not layout.groups or not self._records.is_later(layout, step):
             for (point, site), row in zip(places, rows.tolist(), strict=True):
                 self.add_row(point, site, step, row)
             return
         if broken.any() and any(
             (broken[columns] & ~(newest.values[:, _NONFINITE] > 0)).any()
-            for _, columns, newest in before
+            for _, columns, newest in self._records.before(layout)
         ):
             self._breaks(step)
         self._records.put(layout, step, rows)
@@ -158,7 +157,7 @@ class Measured:
         ):
             self._breaks(step)
         self._scalars.put(layout, step, values)
-        if any(quantity == "loss" for quantity, _ in layout.groups):
+        if any(quantity == "loss" for quantity, _, _ in layout.groups):
             self.loss_step = max(self.loss_step, step)
 
     # -- reading ---------------------------------------------------------------------------------

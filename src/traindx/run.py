@@ -232,8 +232,8 @@ class Run(Plots):
     ) -> Newest:
         """What was measured last of a quantity, at these sites, at a model's, or at all.
 
-        It costs next to nothing, however many sites there are; what it returns is not to be kept.
-        Ask again with the same tuple of sites: then they need not be looked up.
+        It costs next to nothing, however many sites there are; what it returns is not to be kept
+        or changed. Ask again with the same tuple of sites: then they need not be looked up.
         """
         return self._measured.newest(_known(quantity), sites, model)
 
@@ -280,12 +280,14 @@ class Run(Plots):
 
     def loss_of(self, model: str) -> Series | None:
         """The first loss that reaches `model`, None if none was seen."""
-        reaching = (s for s in self.series("loss") if model in s.site.models)
-        return next((series for series in reaching if len(series)), None)
+        return next((s for s in self._losses() if model in s.site.models and len(s)), None)
+
+    def _losses(self) -> Iterable[Series]:
+        return self._measured.series(QUANTITIES["loss"]).values()
 
     def loss_fraction(self, model: str) -> float:
         """Mean of the last 10 losses that reach `model` over the first; NaN if none is known."""
-        for series in self.series("loss"):
+        for series in self._losses():
             if model in series.site.models and len(series) and series.first:
                 recent = series.tail(10)
                 return sum(recent) / len(recent) / series.first

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from array import array
 from dataclasses import replace
+from itertools import groupby
 
 import pytest
 
 from tests.rules.recording import Recording, batchnorm_net, evaluated
 from traindx.findings import Severity
-from traindx.records import Point, Record, Site, TensorStats
+from traindx.measured import LONG
+from traindx.records import Bundle, Item, Point, Record, Scalar, Site, TensorStats
+from traindx.rules.catalog import find
+from traindx.rules.engine import judge
 
 CHANNELS = 10
 
@@ -29,14 +34,16 @@ def run_of(
     updates: int = 1,
     initial_weight: float = 0.0,
     momentum: float | None = 0.1,
+    more: int = 0,
 ) -> Recording:
-    """A run whose layer `bn2` sees these batches and `bn1` sixteen times as many values."""
-    model = batchnorm_net("bn1", "bn2", momentum=momentum)
+    """A run whose layer `bn2` sees these batches, `bn1` and `more` sixteen times as many values."""
+    others = [f"more.{i}" for i in range(more)]
+    model = batchnorm_net("bn1", "bn2", *others, momentum=momentum)
     modules = [replace(m, kind=kind) if m.fqn == "bn2" else m for m in model.modules]
     recording = Recording(replace(model, modules=(*modules,)))
     for step, batch in enumerate(batches):
         recording.scalar(step, "batch.size", batch)
-        for fqn, times in (("bn1", 16), ("bn2", 1)):
+        for fqn, times in (("bn1", 16), ("bn2", 1), *((other, 16) for other in others)):
             values = batch * (positions or 1) * times
             # A batch of one value has no variance.
             found = noise if noise is not None else noise_of(max(values, 2))
@@ -179,3 +186,31 @@ def test_is_not_evaluated_without_running_statistics():
     verdict = recording.verdict("N003")
     assert not evaluated(verdict, "N003")
     assert "no normalization layer" in verdict.not_evaluated[0].reason
+
+
+def in_bundles(items: list[Item]) -> list[Item]:
+    """The items as a training writes them: the numbers of each step as one."""
+    written: list[Item] = []
+    for _, some in groupby(items, key=lambda item: item.step):
+        together = list(some)
+        records = [item for item in together if isinstance(item, Record)]
+        scalars = [item for item in together if isinstance(item, Scalar)]
+        counts, moments = array("q"), array("d")
+        for it in (record.stats for record in records):
+            counts.extend((it.count, it.nonfinite, it.sampled, it.zeros))
+            moments.extend((it.mean, it.m2, it.min, it.max))
+        if records:
+            places = tuple((record.point, record.site) for record in records)
+            names = tuple((scalar.quantity, scalar.site) for scalar in scalars)
+            values = array("d", [scalar.value for scalar in scalars])
+            written.append(Bundle(records[0].step, places, counts, moments, names, values))
+        written += [item for item in together if not isinstance(item, Record | Scalar)]
+    return written
+
+
+@pytest.mark.parametrize("large", range(10, 16))
+def test_batches_that_become_small_are_told_as_soon_as_if_each_number_were_looked_at(large: int):
+    recording = run_of([32] * large + [8] * 12, more=LONG)
+    found = judge(in_bundles(recording.items), [find("N003")]).findings
+    assert found == recording.findings("N003")
+    assert [finding.first_step for finding in found] == [large + 5]

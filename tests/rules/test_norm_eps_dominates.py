@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import pytest
+
 from tests.rules.normed import layernorm_net, output
 from tests.rules.recording import Recording
 from traindx.findings import Severity
@@ -76,3 +78,12 @@ def test_silent_where_the_weight_is_not_known():
 def test_silent_where_a_mask_has_put_zeros_among_the_output():
     assert run_of(0.3, zeros=70).findings("N010") == ()
     assert len(run_of(0.3, zeros=10).findings("N010")) == 1
+
+
+@pytest.mark.parametrize("well", range(3, 8))
+def test_is_told_at_the_third_bad_output_however_long_all_was_well(well: int):
+    recording = run_of(1.0, steps=well)
+    bad = run_of(0.3, steps=well + 6).items
+    recording.items += [item for item in bad if item.step >= well]
+    (finding,) = recording.findings("N010")
+    assert (finding.first_step, finding.count) == (well + 2, 4)

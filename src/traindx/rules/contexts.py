@@ -18,7 +18,7 @@ from traindx.facts import ModelFacts, ParamFacts
 from traindx.findings import Context
 from traindx.messages import say
 from traindx.records import RUN, EventKind, Site
-from traindx.rules.order import ancestors
+from traindx.rules.order import ancestors, of_facts
 from traindx.run import Run, Series
 
 Infer = Callable[[Run], Iterable[Context]]
@@ -184,6 +184,7 @@ def gan(run: Run) -> Iterator[Context]:
             return
 
 
+@of_facts
 def _holders(model: ModelFacts) -> set[str]:
     return {name for param in model.params if param.trainable for name in param.optimizers}
 

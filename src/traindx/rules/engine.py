@@ -61,7 +61,7 @@ class Engine:
         self._hushed: dict[str, dict[Site, tuple[Track, str]]] = {r.code: {} for r in self._rules}
         self._contexts: dict[str, list[Context]] = {}
         self._evaluated: set[str] = set()
-        self._idle: dict[str, int] = {}
+        self._fed: tuple[int, list[Rule]] = -1, []
         self._failed: dict[str, str] = {}
         self._measured_step = -1
 
@@ -136,15 +136,19 @@ class Engine:
 
     def _evaluate(self) -> None:
         self._contexts = {}
-        for rule in self._rules:
+        # Most rules read what is never measured: they are asked for once something new is.
+        if self._fed[0] != self.run.num_quantities:
+            self._fed = self.run.num_quantities, [*filter(self._is_fed, self._rules)]
+        for rule in self._fed[1]:
             if rule.code not in self._failed:
                 self._apply(rule)
 
     def _apply(self, rule: Rule) -> None:
         """Ask one rule; if it fails, that is reported in its place, and training goes on."""
-        if rule.code not in self._evaluated and self._is_hindered(rule):
-            return
-        self._evaluated.add(rule.code)
+        if rule.code not in self._evaluated:
+            if self._is_hindered(rule):
+                return
+            self._evaluated.add(rule.code)
         try:
             self._note(rule)
         except Exception as error:
@@ -184,16 +188,16 @@ class Engine:
         return self._contexts[name]
 
     def _is_hindered(self, rule: Rule) -> bool:
-        # Most rules read what is never measured: they are asked again once something new is.
-        if self._idle.get(rule.code) == self.run.num_quantities:
-            return True
         try:
-            if not has_any(rule, self.run):
-                self._idle[rule.code] = self.run.num_quantities
-                return True
             return bool(rule.applies(self.run))
         except Exception:
             return True
+
+    def _is_fed(self, rule: Rule) -> bool:
+        try:
+            return has_any(rule, self.run)
+        except Exception:
+            return False
 
     def _hindrance(self, rule: Rule) -> str:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, wraps
+from functools import wraps
 from typing import TypeVar
 
 from traindx.facts import ModelFacts
@@ -15,35 +15,21 @@ _MODELS = 32
 """Of how many descriptions of models it is remembered at most what follows from them."""
 
 
-class _Same:
-    """A description of a model as a key: itself, not its value."""
-
-    __slots__ = ("model",)
-
-    def __init__(self, model: ModelFacts) -> None:
-        self.model = model
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.model is self.model
-
-    def __hash__(self) -> int:
-        return id(self.model)
-
-
-def _of(function: Callable[[ModelFacts], T]) -> Callable[[_Same], T]:
-    return lambda same: function(same.model)
-
-
 def of_facts(function: Callable[[ModelFacts], T]) -> Callable[[ModelFacts], T]:
     """Compute once what follows from a model's description: it is asked at every measured step.
 
     The result is shared by all who ask: it is not to be changed.
     """
-    remembered = lru_cache(maxsize=_MODELS)(_of(function))
+    remembered: dict[int, tuple[ModelFacts, T]] = {}  # a model that is held keeps its id
 
     @wraps(function)
     def asked(model: ModelFacts) -> T:
-        return remembered(_Same(model))
+        known = remembered.get(id(model))
+        if known is None:
+            if len(remembered) >= _MODELS:
+                remembered.clear()
+            known = remembered[id(model)] = model, function(model)
+        return known[1]
 
     return asked
 

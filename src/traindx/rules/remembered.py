@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from traindx.run import Run
 
 T = TypeVar("T")
-_FOUND: WeakKeyDictionary[Run, dict[object, tuple[object, object]]] = WeakKeyDictionary()
+_FOUND: WeakKeyDictionary[Run, dict[object, tuple[object, Any]]] = WeakKeyDictionary()
 
 
 def remembered(run: Run, what: object, state: object, find: Callable[[], T]) -> T:
@@ -27,4 +27,37 @@ def remembered(run: Run, what: object, state: object, find: Callable[[], T]) -> 
     found = known.get(what)
     if found is None or found[0] != state:
         found = known[what] = state, find()
-    return found[1]  # type: ignore[return-value]  # what was found under `what` is of its type
+    return found[1]
+
+
+def lately(
+    run: Run,
+    what: object,
+    state: object,
+    *,
+    reads: tuple[str, ...],
+    lasts: int,
+    holds: Callable[[], bool],
+) -> bool:
+    """Whether something has held, fewer than `lasts` additions to any of some quantities ago.
+
+    What takes several values in a row to go wrong need not be looked at each time it is well.
+
+    Args:
+        run: The run.
+        what: What is looked for, as in `remembered`.
+        state: All else that it follows from.
+        reads: The quantities.
+        lasts: How many new values of a place it takes for it not to hold any more.
+        holds: Whether it does.
+    """
+    known = _FOUND.setdefault(run, {})
+    additions = [run.additions(quantity) for quantity in reads]
+    before, at = known.get(what, (None, additions))
+    ago = [now - then for now, then in zip(additions, at, strict=True)]
+    if before == state and max(ago) < lasts:
+        return True
+    if not holds():
+        return False
+    known[what] = state, additions
+    return True

@@ -131,8 +131,8 @@ def _row(steps: Integers, places: Integers, counts: Integers, reals: Reals) -> R
 
 
 _NONE = array("q")
-_Shared = tuple[object, ...]
-"""Places that several bundles have in common."""
+_SHARED = 16
+"""Tuples of places that are remembered at most; several bundles have one in common."""
 
 
 class Waiting:
@@ -151,8 +151,7 @@ class Waiting:
         }
         self._places: dict[Place, int] = {}
         self._known = 0
-        self._last: tuple[_Shared, _Shared, tuple[array[int], array[int]]]
-        self._last = (), (), (_NONE, _NONE)
+        self._numbers: dict[int, tuple[object, array[int]]] = {}  # what is held keeps its id
 
     def __len__(self) -> int:
         """Items waiting."""
@@ -176,7 +175,7 @@ class Waiting:
                 moments = stats.mean, stats.m2, stats.min, stats.max
                 self._records.add(step, place, counts, moments)
             case Bundle():
-                records, scalars = self._places_of(item)
+                records, scalars = self._all(item.places), self._all(item.names)
                 self._records.add_all(step, records, item.counts, item.moments)
                 self._scalars.add_all(step, scalars, _NONE, item.values)
             case Vector(values=values):
@@ -191,16 +190,15 @@ class Waiting:
                 self._rows["descriptions"].append(row)
         self.last_step = item.step
 
-    def _places_of(self, bundle: Bundle) -> tuple[array[int], array[int]]:
-        """The numbers of its places, the same for all bundles that share them."""
-        places, names, known = self._last
-        if bundle.places is not places or bundle.names is not names:
-            known = (
-                array("q", [self._place(site, point.value) for point, site in bundle.places]),
-                array("q", [self._place(site, quantity) for quantity, site in bundle.names]),
-            )
-            self._last = bundle.places, bundle.names, known
-        return known
+    def _all(self, named: tuple[tuple[str, Site], ...]) -> array[int]:
+        """The numbers of a bundle's places, looked up once for all bundles that share them."""
+        known = self._numbers.get(id(named))
+        if known is None:
+            if len(self._numbers) >= _SHARED:
+                self._numbers.clear()
+            numbers = array("q", [self._place(site, str(what)) for what, site in named])
+            known = self._numbers[id(named)] = named, numbers
+        return known[1]
 
     def _place(self, site: Site, what: str) -> int:
         place = Place(site, what)

@@ -38,10 +38,11 @@ def dropout_rate(run: Run, *, p: float = 0.75) -> Iterator[Evidence]:
     section 7.3, on the effect of the rate. PyTorch documentation, `torch.nn.Dropout`.
     """
     for model in run.models.values():
-        flags = run.at("mode.training", Site(model.name))
+        dropping = _dropping(model)
+        flags = run.at("mode.training", Site(model.name)) if dropping else None
         if flags is None or not flags.last:
             continue
-        for module in _dropping(model):
+        for module in dropping:
             rate = module.options.get("p")
             if isinstance(rate, int | float) and p < rate <= 1:
                 yield Evidence(

@@ -46,8 +46,10 @@ def eval_mode_in_train(run: Run, *, steps: float = 20, share: float = 0.34) -> I
     adversarial networks" (ICLR 2018), section 2.1. PyTorch documentation, `torch.nn.Module.train`.
     """
     for model in run.models.values():
+        if running_norms(model):
+            continue
         flags = run.at("mode.training", Site(model.name))
-        if flags is None or running_norms(model):
+        if flags is None:
             continue
         if (part := _often_off(flags, steps, share)) and (dropouts := _dropouts(model)):
             yield _by_turns(model, dropouts, flags.step, part, share)

@@ -85,7 +85,8 @@ def _number(value: object) -> float:
 
 def no_evaluation(run: Run) -> str:
     """Why rules on evaluation passes do not apply: none was seen after training began."""
-    seen = any(passes_of(run, model) for model in run.models)
+    any_pass = run.num_events(EventKind.EVALUATION)
+    seen = any_pass and any(passes_of(run, model) for model in run.models)
     return "" if seen else say("no pass without gradient was seen after training began")
 
 

@@ -133,10 +133,11 @@ def dead_units(
     (2013), on the leaky ReLU.
     """
     for model in run.models.values():
-        learned = run.loss_fraction(model.name) <= loss
+        layers = list(_layers(run, model, min(dead, error_dead)))
+        learned = bool(layers) and run.loss_fraction(model.name) <= loss
         found = [
             layer
-            for layer in _layers(run, model, min(dead, error_dead))
+            for layer in layers
             if layer.lasting >= error_dead
             or (layer.lasting > dead and layer.risen >= rise and not learned)
         ]

@@ -147,11 +147,10 @@ def input_blind_depth(run: Run, *, share: float = 1e-6, layers: float = 5) -> It
     2016). He et al., "Delving deep into rectifiers" (ICCV 2015).
     """
     for model in run.models.values():
-        batch = run.at("batch.size", Site(model.name))
-        if batch and batch.last * _HITS >= _SAMPLES:
-            step, fade = _fade(run, model, share, int(layers))
-            if fade:
-                yield _evidence(model, step, fade)
+        step, fade = _fade(run, model, share, int(layers))
+        batch = run.at("batch.size", Site(model.name)) if fade else None
+        if fade and batch and batch.last * _HITS >= _SAMPLES:
+            yield _evidence(model, step, fade)
 
 
 def _fade(run: Run, model: ModelFacts, share: float, layers: int) -> tuple[int, _Fade | None]:

@@ -235,6 +235,11 @@ def matrices(model: ModelFacts) -> dict[str, list[ParamFacts]]:
     return found
 
 
+@of_facts
+def _is_deep(model: ModelFacts) -> bool:
+    return any(len(group) >= MIN_LAYERS for group in matrices(model).values())
+
+
 def no_depth(run: Run, other: str = "") -> str:
     """Why depth cannot be judged: too few layers, what else there is, no finite gradient."""
     return _too_shallow(run) or other or _not_finite(run)
@@ -252,8 +257,7 @@ def _not_finite(run: Run) -> str:
 
 
 def _too_shallow(run: Run) -> str:
-    groups = (group for model in run.models.values() for group in matrices(model).values())
-    if any(len(group) >= MIN_LAYERS for group in groups):
+    if any(_is_deep(model) for model in run.models.values()):
         return ""
     return say(
         "needs at least {layers} trainable weight matrices of one kind in a model",

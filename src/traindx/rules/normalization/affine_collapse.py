@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING
 
 from traindx.facts import ModelFacts
 from traindx.findings import Evidence, Severity, first_layers
+from traindx.ledger import NEVER
 from traindx.messages import Message, say
 from traindx.records import Site
-from traindx.rules.normalization.scale import has_weight, normalizations, weight_of
+from traindx.rules.normalization.scale import has_weight, normalizations, weight_site
+from traindx.rules.order import of_facts
+from traindx.rules.remembered import remembered
 from traindx.rules.rule import rule
 from traindx.run import Run
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @rule("N011", severity=Severity.WARNING, reads=("param.rms",), explained_by=("O001", "O016"))
@@ -49,10 +58,13 @@ def affine_collapse(
     "Learning efficient convolutional networks through network slimming" (2017).
     """
     for model in run.models.values():
+        if _all_large(run, model, ratio):  # as of nearly all: their past need not be looked at
+            continue
         sizes = {
             norm.fqn: size
             for norm in normalizations(model)
-            if has_weight(model, norm) and (size := weight_of(run, model, norm)) is not None
+            if has_weight(model, norm)
+            and (size := run.at("param.rms", weight_site(model, norm))) is not None
         }
         if not sizes or max(size.step for size in sizes.values()) < steps:
             continue
@@ -77,6 +89,32 @@ def affine_collapse(
                 left=size.last / size.first,
             )
             yield _evidence(model, fallen, run.step, told, Severity.WARNING)
+
+
+def _all_large(run: Run, model: ModelFacts, ratio: float) -> bool:
+    """Whether no weight has fallen under `ratio` of its first size, nor are all under it."""
+    newest = run.newest("param.rms", _weights(model))
+    there = newest.steps != NEVER
+    firsts = remembered(
+        run, (_all_large, model.name), (model, there.tobytes()), partial(_firsts, run, model)
+    )
+    sizes = newest.values[there]
+    return bool((sizes >= ratio * firsts).all() and (sizes >= ratio).any())
+
+
+@of_facts
+def _weights(model: ModelFacts) -> tuple[Site, ...]:
+    return tuple(
+        weight_site(model, norm) for norm in normalizations(model) if has_weight(model, norm)
+    )
+
+
+def _firsts(run: Run, model: ModelFacts) -> NDArray[np.float64]:
+    """The first sizes of those that were measured."""
+    import numpy as np
+
+    series = (run.at("param.rms", site) for site in _weights(model))
+    return np.array([found.first for found in series if found], np.float64)
 
 
 def _small_from_the_start(

@@ -69,7 +69,6 @@ def bn_double_update(
     Szegedy, "Batch Normalization" (ICML 2015). Li et al., "Revisiting batch normalization for
     practical domain adaptation" (2017).
     """
-    evaluated = not never_evaluated(run)
     for model in run.models.values():
         norms = running_norms(model)
         twice = _any_twice(run, model)
@@ -78,7 +77,7 @@ def bn_double_update(
         apart = {norm.fqn: far for norm in several if (far := _apart(run, model, norm))[0] > gap}
         if again:
             yield _recomputed(run, model, again)
-        elif apart and evaluated:
+        elif apart and not never_evaluated(run):
             severity = max(far for far, _ in apart.values()) > error_gap
             yield _unlike(run, model, apart, Severity.ERROR if severity else Severity.WARNING, gap)
 

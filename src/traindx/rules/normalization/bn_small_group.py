@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from traindx.rules.normalization.running import (
     settled,
 )
 from traindx.rules.order import of_facts
+from traindx.rules.remembered import lately
 from traindx.rules.rule import rule
 from traindx.run import Run
 
@@ -117,7 +119,16 @@ def bn_small_group(
     2017). Wu & Johnson, "Rethinking 'Batch' in BatchNorm" (2021).
     """
     for model in run.models.values():
-        if _all_large(run, model, int(window), size):
+        # A median of `window` values stands while fewer than half of them are other ones.
+        large = lately(
+            run,
+            (bn_small_group, model.name),
+            (model, window, size),
+            reads=("batch.size", "output.count", "norm.updates"),
+            lasts=(int(window) + 1) // 2,
+            holds=partial(_all_large, run, model, int(window), size),
+        )
+        if large:
             continue
         groups = [_group(run, model, norm, int(window), size) for norm in running_norms(model)]
         small = [it for it in groups if it and it.size < size and _agrees(it, agreement)]
@@ -135,7 +146,7 @@ def _all_large(run: Run, model: ModelFacts, window: int, size: float) -> bool:
     import numpy as np
 
     sites = running_sites(model)
-    batches = run.recent("batch.size", (Site(model.name),), window)
+    batches = run.recent("batch.size", _whole(model), window)
     counts, passes = (run.recent(name, sites, window) for name in ("output.count", "norm.updates"))
     if batches is None or counts is None or passes is None:
         return False
@@ -143,10 +154,16 @@ def _all_large(run: Run, model: ModelFacts, window: int, size: float) -> bool:
     if (noise.steps != outputs.steps).any():
         return False
     features = _features(model)
-    per_pass = counts.min(axis=0) / features / passes.max(axis=0)
+    with np.errstate(all="ignore"):
+        per_pass = counts.min(axis=0) / features / passes.max(axis=0)
     per_pass[np.isnan(features)] = np.inf  # what cannot be counted is as large as the batch
     # What is close to the limit is counted one by one.
     return bool(batches.min() >= size and (per_pass > 1.001 * size).all())
+
+
+@of_facts
+def _whole(model: ModelFacts) -> tuple[Site, ...]:
+    return (Site(model.name),)
 
 
 @of_facts

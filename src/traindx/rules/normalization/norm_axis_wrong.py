@@ -8,6 +8,7 @@ from traindx.facts import ModelFacts, ModuleFacts
 from traindx.findings import Evidence, Severity
 from traindx.messages import Message, say
 from traindx.records import Site
+from traindx.rules.remembered import remembered
 from traindx.rules.rule import rule
 from traindx.run import Run
 
@@ -42,15 +43,21 @@ def norm_axis_wrong(run: Run) -> Iterator[Evidence]:
     Ba, Kiros & Hinton, "Layer normalization" (2016). Ioffe & Szegedy, "Batch Normalization" (ICML
     2015), section 3.2. PyTorch documentation, `torch.nn.LayerNorm` and `torch.nn.BatchNorm1d`.
     """
+    looked_at = run.additions("norm.feature_axis"), run.additions("norm.own_axis")
     for model in run.models.values():
-        for module in model.in_network_order():
-            site = Site(model.name, module.fqn)
-            given, own = run.at("norm.feature_axis", site), run.at("norm.own_axis", site)
-            if given is None or own is None:
-                continue
-            by_layer = "normalized_shape" in module.options
-            if given.last < own.last if by_layer else given.last != own.last:
-                yield _evidence(model, module, int(given.last), int(own.last), given.step)
+        what, state = (norm_axis_wrong, model.name), (model, *looked_at)
+        yield from remembered(run, what, state, lambda it=model: [*_wrong(run, it)])
+
+
+def _wrong(run: Run, model: ModelFacts) -> Iterator[Evidence]:
+    for module in model.in_network_order():
+        site = Site(model.name, module.fqn)
+        given, own = run.at("norm.feature_axis", site), run.at("norm.own_axis", site)
+        if given is None or own is None:
+            continue
+        by_layer = "normalized_shape" in module.options
+        if given.last < own.last if by_layer else given.last != own.last:
+            yield _evidence(model, module, int(given.last), int(own.last), given.step)
 
 
 def _evidence(model: ModelFacts, module: ModuleFacts, given: int, own: int, step: int) -> Evidence:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from traindx.findings import Evidence, Severity, first_layers
 from traindx.messages import say
 from traindx.records import Site
-from traindx.rules.normalization.scale import normalizations, surviving
+from traindx.rules.normalization.scale import doubtful, normalizations, surviving
+from traindx.rules.remembered import lately
 from traindx.rules.rule import rule
 from traindx.run import Run
 
@@ -53,8 +54,19 @@ def norm_eps_dominates(
     documentation of BatchNorm and LayerNorm, on the default of `eps`.
     """
     for model in run.models.values():
+        # All of the last `window` outputs must be bad, so that a good one counts for as many.
+        well = lately(
+            run,
+            (norm_eps_dominates, model.name),
+            (model, share),
+            reads=("output.rms",),
+            lasts=int(window),
+            holds=lambda it=model: not doubtful(run, it, share),
+        )
+        if well:
+            continue
         found: dict[str, float] = {}
-        for norm in normalizations(model):
+        for norm in doubtful(run, model, share):
             left = surviving(run, model, norm, int(window))
             group = run.at("norm.group", Site(model.name, norm.fqn))
             if group is not None and group.last <= 1:

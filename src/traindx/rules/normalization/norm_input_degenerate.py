@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
+from traindx.facts import ModelFacts
 from traindx.findings import Evidence, Severity, first_layers
 from traindx.messages import say
-from traindx.records import Site
+from traindx.records import EventKind, Site
 from traindx.rules.normalization.scale import normalizations
 from traindx.rules.probed import observations
+from traindx.rules.remembered import remembered
 from traindx.rules.rule import rule
 from traindx.run import Run, Series
 
@@ -42,16 +45,14 @@ def norm_input_degenerate(run: Run) -> Iterator[Evidence]:
     Wu & He, "Group normalization" (ECCV 2018), section 3. Ba, Kiros & Hinton, "Layer
     normalization" (2016).
     """
-    unused = set[Site]()
-    for seen in observations(run, "normalization-layout"):
-        if seen.text("kind") in _OF_BATCHES and not seen.detail.get("training"):
-            unused.add(seen.site)  # it uses statistics of its own
+    looked_at = (
+        run.additions("norm.group"),
+        run.additions("probe.norm_group"),
+        run.num_events(EventKind.OBSERVED),
+    )
     for model in run.models.values():
-        sizes = {
-            norm.fqn: size
-            for norm in normalizations(model)
-            if (size := _group(run, Site(model.name, norm.fqn))) and size.site not in unused
-        }
+        what, state = (norm_input_degenerate, model.name), (model, *looked_at)
+        sizes = remembered(run, what, state, partial(_sizes, run, model))
         single = [fqn for fqn, size in sizes.items() if size.last == 1]
         if single:
             yield Evidence(
@@ -69,6 +70,19 @@ def norm_input_degenerate(run: Run) -> Iterator[Evidence]:
                 fix=say("Choose fewer groups, other axes, or a larger batch."),
                 layers=first_layers(single),
             )
+
+
+def _sizes(run: Run, model: ModelFacts) -> dict[str, Series]:
+    """Of each normalization, by fqn, how many numbers it takes a mean of."""
+    unused = set[Site]()
+    for seen in observations(run, "normalization-layout"):
+        if seen.text("kind") in _OF_BATCHES and not seen.detail.get("training"):
+            unused.add(seen.site)  # it uses statistics of its own
+    return {
+        norm.fqn: size
+        for norm in normalizations(model)
+        if (size := _group(run, Site(model.name, norm.fqn))) and size.site not in unused
+    }
 
 
 def _group(run: Run, site: Site) -> Series | None:

@@ -45,10 +45,11 @@ def no_running_norm(run: Run) -> str:
 
 def never_evaluated(run: Run) -> str:
     """Why rules on evaluation do not apply: no running statistics, or never used so far."""
+    if reason := no_running_norm(run):
+        return reason
     passes = run.events(EventKind.EVALUATION)
     used = any(event.step > 0 and not event.detail.get("training") for event in passes)
-    missing = say("no evaluation pass in eval mode was seen after training began")
-    return no_running_norm(run) or ("" if used else missing)
+    return "" if used else say("no evaluation pass in eval mode was seen after training began")
 
 
 def used_at(run: Run, series: Series) -> int | None:

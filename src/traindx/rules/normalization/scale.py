@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
+from typing import TYPE_CHECKING, NamedTuple
 
 from traindx.facts import ModelFacts, ModuleFacts
+from traindx.ledger import NEVER
 from traindx.records import Site
 from traindx.rules.order import of_facts
-from traindx.run import Run, Series
+from traindx.run import Run
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Flags = NDArray[np.bool_]
 
 _SIZES = ("normalized_shape", "num_groups", "num_features")
 
@@ -22,19 +31,66 @@ def normalizations(model: ModelFacts) -> list[ModuleFacts]:
     ]
 
 
-def weight_of(run: Run, model: ModelFacts, norm: ModuleFacts) -> Series | None:
-    """The size of a layer's weight over the steps, if an optimizer trains it."""
-    return run.at("param.rms", Site(model.name, f"{norm.fqn}.weight".removeprefix(".")))
+def weight_site(model: ModelFacts, norm: ModuleFacts) -> Site:
+    """Where a layer's weight is, if it has one."""
+    return Site(model.name, _param(norm.fqn, "weight"))
 
 
 def has_weight(model: ModelFacts, norm: ModuleFacts) -> bool:
     """Whether it multiplies by a weight of its own."""
-    return f"{norm.fqn}.weight".removeprefix(".") in _params(model)
+    return _param(norm.fqn, "weight") in _params(model)
+
+
+def _param(norm: str, name: str) -> str:
+    return f"{norm}.{name}".removeprefix(".")
 
 
 @of_facts
 def _params(model: ModelFacts) -> frozenset[str]:
     return frozenset(param.fqn for param in model.params)
+
+
+class _Places(NamedTuple):
+    """Where the normalizations are, their weights and their biases, and which have these."""
+
+    outputs: tuple[Site, ...]
+    weights: tuple[Site, ...]
+    biases: tuple[Site, ...]
+    weighted: Flags
+    biased: Flags
+
+
+@of_facts
+def _places(model: ModelFacts) -> _Places:
+    import numpy as np
+
+    fqns = [norm.fqn for norm in normalizations(model)]
+    named = [[_param(fqn, name) for fqn in fqns] for name in ("weight", "bias")]
+    weights, biases = (tuple(Site(model.name, name) for name in names) for names in named)
+    has = (np.array([name in _params(model) for name in names], np.bool_) for names in named)
+    return _Places(tuple(Site(model.name, fqn) for fqn in fqns), weights, biases, *has)
+
+
+def doubtful(run: Run, model: ModelFacts, share: float) -> list[ModuleFacts]:
+    """The normalizations of whose unit variance not clearly `share` was left the last time."""
+    import numpy as np
+
+    at = _places(model)
+    if not at.outputs:
+        return []
+    outputs = run.newest("output.rms", at.outputs)
+    zeros = run.newest("output.zero_fraction", at.outputs).values
+    weights, biases = (run.newest("param.rms", sites) for sites in (at.weights, at.biases))
+    with np.errstate(all="ignore"):
+        size = outputs.values**2 / np.where(zeros < 1, 1 - zeros, 1.0)
+        scaled = np.where(at.weighted, weights.values, 1.0) ** 2
+        left = size - np.where(at.biased, biases.values, 0.0) ** 2
+        # What is close to the limit, or cannot be told exactly, is looked at one by one.
+        clear = (left > 1.001 * share * scaled) & (size < 1e9 * scaled)
+    for has, params in ((at.weighted, weights), (at.biased, biases)):
+        clear &= ~has | (params.steps == outputs.steps)
+    clear |= outputs.steps == NEVER
+    return [] if clear.all() else [*compress(normalizations(model), ~clear)]
 
 
 def surviving(run: Run, model: ModelFacts, norm: ModuleFacts, window: int) -> Sequence[float]:
@@ -64,7 +120,7 @@ def _at(
     run: Run, model: ModelFacts, norm: ModuleFacts, name: str, steps: Sequence[int]
 ) -> list[float | None]:
     """The size of a layer's parameter at some steps; of one that it does not have 1 and 0."""
-    fqn = f"{norm.fqn}.{name}".removeprefix(".")
+    fqn = _param(norm.fqn, name)
     if fqn not in _params(model):
         return [1.0 if name == "weight" else 0.0] * len(steps)
     series = run.at("param.rms", Site(model.name, fqn))

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from traindx.facts import ModelFacts, ModuleFacts
 from traindx.findings import Evidence, Severity, first_layers
+from traindx.ledger import NEVER
 from traindx.messages import say
 from traindx.records import Site
 from traindx.rules.order import of_facts
@@ -48,6 +49,10 @@ def stream_growth(
     """
     for model in run.models.values():
         for parent, row in _rows(model).items():
+            newest = run.newest("output.rms", _sites(model)[parent])
+            known = (newest.steps != NEVER).all()
+            if known and not _grown(newest.values.tolist()) > growth:  # as nearly all
+                continue
             sizes = [(m.fqn, run.at("output.rms", Site(model.name, m.fqn))) for m in row]
             series = [(fqn, size) for fqn, size in sizes if size is not None]
             if len(series) < blocks:
@@ -81,6 +86,14 @@ def _grown(sizes: Sequence[float]) -> float:
     """The last over the first, of sizes that grow all the way; else 1."""
     grows = all(0 < one <= other for one, other in pairwise(sizes))
     return sizes[-1] / sizes[0] if grows else 1.0
+
+
+@of_facts
+def _sites(model: ModelFacts) -> dict[str, tuple[Site, ...]]:
+    return {
+        parent: tuple(Site(model.name, module.fqn) for module in row)
+        for parent, row in _rows(model).items()
+    }
 
 
 @of_facts

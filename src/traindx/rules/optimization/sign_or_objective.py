@@ -105,6 +105,8 @@ def _place(series: Series) -> Site:
 
 
 def _without_floor(series: Series, times: float) -> Evidence | None:
+    if times >= 0 and fmean(series.tail(_ENDS)) >= 0:  # as of most losses
+        return None
     _, size, last = _ends(series)
     if not (size > 0 and last < -times * size):
         return None
@@ -137,8 +139,10 @@ def _without_floor(series: Series, times: float) -> Evidence | None:
 def _turned(run: Run, series: Series, maximized: float) -> Evidence | None:
     """A known loss that is maximized, by its factor or by the optimizer."""
     factor = run.at("loss.factor", Site(series.site.model))
+    if factor is None:
+        return None
     first, size, last = _ends(series)
-    if factor is None or not size > 0:
+    if not size > 0:
         return None
     negative = factor.last < 0 and first < 0 and last < -maximized * size
     rising = factor.last > 0 and last > maximized * size and _maximizes(run, series)
