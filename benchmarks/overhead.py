@@ -4,8 +4,8 @@
                                   [--settings NAME ...] [--processes N] [--seconds S] [--threads N]
                                   [--json FILE] [--markdown [FILE]] [--from FILE]
 
-On a quiet machine `--quick` takes about 1.5 minutes, everything but `--peers` about 10, and with
-them about 15.
+On a quiet machine `--quick` takes about 2 minutes, everything but `--peers` about 15, and with them
+about 20.
 
 Each process trains some steps bare, some in a setting, and so on in turns, with the same tensors at
 the same places in memory; a ratio compares steps with the bare ones beside them. Several processes
@@ -32,7 +32,7 @@ from benchmarks.costs.measure import bare_step, cost, spent, tried
 from benchmarks.costs.peers import CHOICES, PEERS, installed
 from benchmarks.costs.programs import PROGRAMS
 from benchmarks.costs.sessions import Plan, Session
-from benchmarks.costs.settings import BUDGETS, DENSE, EXEMPT, WARM
+from benchmarks.costs.settings import BUDGETS, DENSE, EXEMPT, FIRST_EVERY, GRACE, WARM
 from benchmarks.costs.table import plain
 
 NAME = "benchmarks/overhead.py"
@@ -40,8 +40,11 @@ SETTINGS = ("again", "floor", "listening", "default", "every")
 DEFAULT_TARGET = 1.03
 SHORT = 0.2
 """Part of the other blocks' length: small differences want many short blocks beside each other."""
-LONG = 5.0
-"""Seconds of bare steps that a block is made longer for, to be past the adaption to the budget."""
+SMALL = 0.01
+"""Seconds of a bare step up to which the budget is what says how many steps are measured."""
+LONG = 16.0
+"""Seconds of such steps in which measuring at its first interval takes what is exempt from the
+budget, where it exceeds that, and as many again."""
 PEER_PROCESSES = 2
 """Processes of each peer: they cost many times the noise."""
 
@@ -62,8 +65,8 @@ def plan(program: str, setting: str, options: argparse.Namespace, bare: float) -
         size, cycles = max(4, round(SHORT * size)), round(2 / SHORT)
     if choice.ladder:
         steps, cycles = DENSE + max(20, size), cycles if size > 20 else max(1, cycles // 2)
-        if (long := 3 * EXEMPT) * bare < LONG * options.seconds / 0.5:
-            steps, cycles = long, 1
+        if bare < SMALL:
+            steps, cycles = max(3 * EXEMPT, round(LONG / bare)), 1
     else:
         steps, cycles = WARM + size, cycles if choice.leaves and not choice.peer else 1
     return Plan(
@@ -117,17 +120,24 @@ def _budgets(
     """How budgets are kept, each in one long run."""
     quiet = settings.get("listening", {}).get("quiet")
     steps = max(options.budget_steps, min(3000, round(options.budget_seconds / bare)))
+    steps += _exempt(settings.get("default", {}), bare)
     rows: list[dict[str, Any]] = []
     for budget in options.budgets or ():
         answer = tried(
-            Plan(program, BUDGETS[budget], 1, bare=4, steps=EXEMPT + steps, threads=options.threads)
+            Plan(program, BUDGETS[budget], 1, bare=4, steps=steps, threads=options.threads)
         )
         if isinstance(answer, str):
             rows.append({"budget": budget, "failed": answer})
         else:
             listening = max(0.0, quiet[0] - 1) if quiet else 0.0
-            rows.append(asdict(spent(answer, budget, EXEMPT, listening)))
+            rows.append(asdict(spent(answer, budget, listening)))
     return rows
+
+
+def _exempt(default: dict[str, Any], bare: float) -> int:
+    """About how many steps come before a budget is enforced, from what a measured one takes."""
+    longer = (default.get("measured") or 2) - (default.get("unmeasured") or 1)
+    return max(EXEMPT, round(FIRST_EVERY * GRACE / (max(longer, 0.1) * bare)))
 
 
 def measured(options: argparse.Namespace) -> dict[str, Any]:
@@ -135,6 +145,8 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     import torch  # noqa: F401  # before the processes are forked, so that it is read once
 
     wanted = [*(options.settings or SETTINGS), *(PEERS if options.peers else ())]
+    if options.budgets and "listening" not in wanted:
+        wanted.append("listening")  # which budgets cover
     over = conditions.beginning(options.threads)
     programs: dict[str, Any] = {}
     for program in options.programs or PROGRAMS:
@@ -166,7 +178,9 @@ def parsed() -> argparse.Namespace:
     )
     parser.add_argument("--processes", type=int, help="of each setting")
     parser.add_argument("--seconds", type=float, help="about what a block of bare steps takes")
-    parser.add_argument("--budget-steps", type=int, default=250, help="at least, beyond 200")
+    parser.add_argument(
+        "--budget-steps", type=int, default=250, help="at least, once it is enforced"
+    )
     parser.add_argument("--budget-seconds", type=float, default=8, help="or about this long bare")
     parser.add_argument("--threads", type=int, default=1)
     results.add_files(parser, NAME)

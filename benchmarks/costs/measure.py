@@ -8,7 +8,7 @@ from statistics import fmean, median, quantiles
 from typing import NamedTuple
 
 from benchmarks.costs.sessions import FailedError, Plan, Session, session
-from benchmarks.costs.settings import DENSE, WARM
+from benchmarks.costs.settings import DENSE, EXEMPT, WARM
 
 LIMIT = 3
 """How many times the median a step counts at most: what is beyond is the machine's."""
@@ -166,14 +166,17 @@ class Spent:
 
     Attributes:
         budget: The largest fraction it may take.
+        since: The step from which it is enforced; None if it is not, and nothing is promised: then
+            all is counted from the first step on at which it could be.
         measuring: CPU time that measured steps took longer than their neighbours, as a fraction.
         listening: What unmeasured steps take longer than bare ones, as a fraction.
-        reported: What the run says of itself, from its first step on.
+        reported: What the run says of itself, of both.
         measured: Steps measured.
         steps: Steps seen.
     """
 
     budget: float
+    since: int | None
     measuring: float
     listening: float
     reported: float | None
@@ -186,17 +189,17 @@ class Spent:
         return self.measuring + self.listening
 
 
-def spent(one: Session, budget: float, exempt: int, listening: float) -> Spent:
+def spent(one: Session, budget: float, listening: float) -> Spent:
     """What a budget was really spent.
 
     Args:
         one: A process with a single block in the setting.
         budget: The largest fraction it may take.
-        exempt: Steps before the budget is enforced.
         listening: What an unmeasured step takes longer than a bare one, as a fraction.
     """
     (block,) = one.watched
     measured = block.measured or frozenset()
+    exempt = EXEMPT if block.since is None else block.since
     costs: list[float] = []
     for number in sorted(measured):
         if exempt <= number < len(block.steps):
@@ -213,6 +216,7 @@ def spent(one: Session, budget: float, exempt: int, listening: float) -> Spent:
     steps = len(block.steps) - exempt
     return Spent(
         budget=budget,
+        since=block.since,
         measuring=taken / (steps * mean(unmeasured)),
         listening=listening,
         reported=block.reported,

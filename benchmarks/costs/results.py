@@ -25,8 +25,8 @@ _COSTS = (
     "one in", "begin and end, ms", "steps", "MiB over bare", "kB a step", "target",
 )  # fmt: skip
 _BUDGETS = (
-    "budget", "measuring", "listening", "together", "the run says", "measured", "of steps",
-    "within a factor 1.3",
+    "budget", "from step", "measuring", "listening", "together", "the run says", "measured",
+    "of steps", "within a factor 1.3",
 )  # fmt: skip
 
 
@@ -152,10 +152,11 @@ def _budget(one: Found) -> list[str]:
     if "failed" in one:
         return [f"{one['budget']:.0%}", one["failed"], *[""] * (len(_BUDGETS) - 2)]
     together = one["measuring"] + one["listening"]
-    kept = "yes" if together <= TOLERANCE * one["budget"] else "no"
-    reported = one["reported"]
+    since, reported = one.get("since"), one["reported"]
+    kept = "yes" if together <= TOLERANCE * one["budget"] else "no" if since else "not in force"
     return [
         f"{one['budget']:.0%}",
+        "-" if since is None else str(since),
         f"{one['measuring']:.2%}",
         f"{one['listening']:.2%}",
         f"{together:.2%}",

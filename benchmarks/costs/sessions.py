@@ -65,13 +65,15 @@ class Block:
         measured: Those of them that were measured, by number; None if all are alike.
         every: One step of how many is measured from here on.
         around: CPU seconds of beginning and ending the setting.
-        reported: What the run itself says that measuring took, as a fraction.
+        since: The step from which the run itself says that its budget is enforced.
+        reported: What it says it has taken since then, as a fraction.
     """
 
     steps: list[Step]
     measured: frozenset[int] | None = None
     every: int = 1
     around: float = 0.0
+    since: int | None = None
     reported: float | None = None
 
 
@@ -179,7 +181,8 @@ def _trained(plan: Plan, folder: Path) -> Session:
         start = time.process_time()
         setting.finish()
         around = begun + time.process_time() - start
-        watched.append(Block(steps, setting.measured, setting.every, around, setting.reported))
+        said = (setting.measured, setting.every, around, setting.since, setting.reported)
+        watched.append(Block(steps, *said))
         if not choice.leaves:
             break
         bare.append(Block(_timed(take(nothing), plan.bare)))

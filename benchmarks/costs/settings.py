@@ -20,10 +20,10 @@ NEVER = 10**9
 """One step of so many is the first one only."""
 FIRST_EVERY = 32
 """One step of how many traindx measures after its dense start, until the budget is exceeded."""
-
-
 EXEMPT = 200
 """Steps before a budget is enforced."""
+GRACE = 0.25
+"""Seconds of measuring before it is."""
 
 
 class Setting:
@@ -32,11 +32,14 @@ class Setting:
     Attributes:
         measured: The steps that were measured; None if all were alike.
         every: One step of how many is measured in the long run.
-        reported: What the tool itself says that measuring took, as a fraction.
+        since: The step from which the tool itself says that its budget is enforced; None if it is
+            not.
+        reported: What it says it has taken since then, as a fraction.
     """
 
     measured: frozenset[int] | None = None
     every = 1
+    since: int | None = None
     reported: float | None = None
 
     def __init__(self, training: Training, folder: Path) -> None:
@@ -85,13 +88,15 @@ class Traindx(Setting):
             notes = [str(note.detail["text"]) for note in run.events(EventKind.NOTE)]
             raise RuntimeError(f"traindx has seen {run.steps} of {self._steps} steps: {notes}")
         self.measured = frozenset(event.step for event in run.events(EventKind.MEASURED))
-        self.reported = cast("float | None", run.header.get("overhead_fraction"))
+        self.since = cast("int | None", run.header.get("budget_since"))
+        self.reported = cast("float | None", run.header.get("budget_fraction"))
         for change in run.events(EventKind.CADENCE):
             self.every = int(str(change.detail.get("every", self.every)))
-        late = self._steps - EXEMPT
-        if late >= EXEMPT:  # and the budget passes over steps that cannot be paid for
-            measured = sum(step >= EXEMPT for step in self.measured)
-            self.every = max(self.every, round(late / max(measured, 1)))
+        if self.since is None or self._steps - self.since < EXEMPT:
+            return
+        # The budget also passes over steps that cannot be paid for.
+        measured = sum(step >= self.since for step in self.measured)
+        self.every = max(self.every, round((self._steps - self.since) / max(measured, 1)))
 
 
 class Floor(Setting):

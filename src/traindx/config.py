@@ -41,7 +41,7 @@ class Config:
         baseline: A file with findings that are known.
         rules: Thresholds by code, then by option.
         every: Measure exactly every N-th step; None for the ladder with its budget.
-        budget: Largest fraction of training time that measuring may take.
+        budget: Largest fraction of training time that measuring and listening may take.
         runs: Where run files go.
         trap_nan: Whether to replay the batch of a loss or gradient that is not finite.
         compiled_activations: Whether to run compiled models eagerly in measured steps, so that

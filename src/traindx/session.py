@@ -44,7 +44,7 @@ class Options:
 
     Attributes:
         every: Measure exactly every N-th step; None for the ladder with its budget.
-        budget: Largest fraction of training time that measuring may take.
+        budget: Largest fraction of training time that measuring and listening may take.
         folder: Where run files go.
         command: The command line to note; None notes nothing of it.
         trap_nan: Whether to replay the batch of a loss or gradient that is not finite.

@@ -75,7 +75,8 @@ def watch(
         optimizer: The optimizer, or several; None for those that hold the model's parameters.
         name: Stem of the run file.
         every: Measure exactly every N-th step; by default on a ladder that keeps to the budget.
-        budget: Largest fraction of training time that measuring may take, 0.03 by default.
+        budget: Largest fraction of training time that measuring and listening may take, 0.03 by
+            default.
         folder: Where the run file goes, `traindx-runs` by default.
         trap_nan: Whether to replay the batch of a loss or gradient that is not finite.
         compiled_activations: Whether to run models of `torch.compile` eagerly in measured steps, so

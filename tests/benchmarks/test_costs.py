@@ -1,11 +1,12 @@
 import argparse
 import math
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from benchmarks.costs import results
-from benchmarks.costs.measure import Ratio, cost, spent, spread
+from benchmarks.costs.measure import Ratio, Spent, cost, spent, spread
 from benchmarks.costs.peers import CHOICES, PEERS, installed
 from benchmarks.costs.programs import PROGRAMS, find
 from benchmarks.costs.sessions import Block, FailedError, Plan, Session, Step, session
@@ -25,9 +26,10 @@ def seen(
     pace: float = 1.0,
     measured: frozenset[int] | None = None,
     every: int = 1,
+    since: int | None = None,
 ) -> Session:
     """A process whose bare step takes `pace`, and in which all else is as much slower."""
-    block = Block(steps(*(pace * time for time in watched)), measured, every)
+    block = Block(steps(*(pace * time for time in watched)), measured, every, since=since)
     bare = Block(steps(*[pace] * 20))
     return Session([bare, bare], [block], 0, 0)
 
@@ -70,7 +72,7 @@ def test_a_budget_is_spent_by_what_measured_steps_take_longer_than_their_neighbo
 ) -> None:
     measured = frozenset(range(0, 1000, 20))
     times = [(1 + drift * number) * (2.0 if number in measured else 1.0) for number in range(1000)]
-    found = spent(seen(times, measured=measured, every=20), 0.05, 200, 0.01)
+    found = spent(seen(times, measured=measured, every=20, since=200), 0.05, 0.01)
     assert found.measuring == pytest.approx(0.05, rel=0.1)
     assert found.total == pytest.approx(found.measuring + 0.01)
     assert (found.measured, found.steps) == (40, 800)
@@ -80,13 +82,35 @@ def test_a_pause_of_the_machine_is_no_spending() -> None:
     measured = frozenset(range(0, 1000, 20))
     times = [2.0 if number in measured else 1.0 for number in range(1000)]
     times[500] = times[701] = 10_000.0
-    found = spent(seen(times, measured=measured, every=20), 0.05, 200, 0.0)
+    found = spent(seen(times, measured=measured, every=20, since=200), 0.05, 0.0)
     assert found.measuring == pytest.approx(0.05, rel=0.15)
 
 
 def test_a_budget_under_which_nothing_was_measured_was_not_spent() -> None:
-    found = spent(seen([1.0] * 300, measured=frozenset(range(10)), every=512), 0.01, 200, 0.0)
+    found = spent(seen([1.0] * 300, measured=frozenset(range(10)), since=200), 0.01, 0.0)
     assert found.measuring == found.measured == 0
+
+
+def test_what_is_spent_before_a_budget_is_in_force_does_not_count() -> None:
+    measured = frozenset({*range(0, 600, 10), *range(600, 1000, 100)})
+    times = [2.0 if number in measured else 1.0 for number in range(1000)]
+    found = spent(seen(times, measured=measured, since=600), 0.01, 0.0)
+    assert (found.since, found.measured, found.steps) == (600, 4, 400)
+    assert found.measuring == pytest.approx(0.01)
+    never = spent(seen(times, measured=measured), 0.01, 0.0)
+    assert (never.since, never.measured, never.steps) == (None, 44, 800)
+
+
+@pytest.mark.parametrize(
+    ("since", "measuring", "said"),
+    [(200, 0.01, "yes"), (200, 0.03, "no"), (None, 0.03, "not in force"), (None, 0.01, "yes")],
+)
+def test_a_budget_is_broken_only_where_it_is_in_force(
+    since: int | None, measuring: float, said: str
+) -> None:
+    one = Spent(0.01, since, measuring, 0.002, None, measured=3, steps=100)
+    program = {"title": "net", "bare": 0.001, "settings": {}, "budgets": [asdict(one)]}
+    assert results.of_program(program, plain).endswith(f"  {said}")
 
 
 @pytest.mark.parametrize("name", [*PROGRAMS, "tiny", "chain-10"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 
@@ -9,7 +10,7 @@ import pytest
 import torch
 
 from tests.capture.watched import mlp, train, watched
-from traindx.capture.cadence import EXEMPT, Cadence
+from traindx.capture.cadence import EXEMPT, GRACE, LEAST_PART, Cadence
 from traindx.records import EventKind
 
 
@@ -129,6 +130,8 @@ class Training:
         bursts: How often something else holds a step up, for up to five steps' time.
         heavy: How much more every fourth measured step costs.
         warming: How much more measuring costs in the first hundred steps.
+        listening: What listening takes of every step.
+        base: Seconds of a step.
     """
 
     def __init__(
@@ -141,19 +144,22 @@ class Training:
         bursts: float = 0.0,
         heavy: float = 1.0,
         warming: float = 1.0,
+        listening: float = 0.0,
+        base: float = 1.0,
     ) -> None:
         self.cost, self.budget, self.noise, self.drift = cost, budget, noise, drift
         self.bursts, self.heavy, self.warming = bursts, heavy, warming
         self.clock = Clock()
         self.cadence = Cadence(budget=budget, clock=self.clock)
+        self.listening, self.base = listening, base
         self.random = random.Random(0)
         self.spent = self.total = 0.0
-        self.measured = 0
+        self.measured = self.exempt = 0
 
     def train(self, steps: int) -> Training:
         due = self.cadence.due(0)
         for step in range(steps):
-            self._step(step, self.drift ** (step / steps), due)
+            self._step(step, self.base * self.drift ** (step / steps), due)
             due = self.cadence.due(step + 1) and self.cadence.affords(step + 1)
         return self
 
@@ -163,11 +169,16 @@ class Training:
         if self.random.random() < self.bursts:
             seconds += 5 * base * self.random.random()
         self.clock.now += seconds
+        if step == self.cadence.since:
+            self.spent = self.total = 0.0  # what was before is exempt
         if step >= EXEMPT:
             self.spent, self.total = self.spent + extra, self.total + seconds
         self.cadence.step_ended(measured=due, step=step)
+        if self.listening:
+            self.cadence.spending.listening = self.listening * base
         if due:
             self.measured += 1
+            self.exempt += self.cadence.since is None
             self.cadence.adapt(step)
             self.cadence.skip_time()
 
@@ -178,8 +189,13 @@ class Training:
 
     @property
     def share(self) -> float:
-        """What was spent since the budget is enforced, in budgets."""
+        """What measuring took since the budget is enforced, in budgets."""
         return self.spent / self.total / self.budget
+
+    @property
+    def whole(self) -> float:
+        """The same with what listening took."""
+        return self.share + self.listening * (1 - self.spent / self.total) / self.budget
 
 
 MOODS: dict[str, dict[str, float]] = {
@@ -215,40 +231,115 @@ def test_a_ladder_that_was_thinned_still_spends_a_quarter_of_its_budget(mood, bu
 def test_what_was_spent_is_known_to_a_tenth_in_a_calm_run():
     for cost in (0.3, 3.0, 30.0):
         training = Training(cost, 0.03, noise=0.1).train(20_000)
-        known = training.cadence.kept(20_000)
+        known = training.cadence.kept()
         assert known["budget"] == 0.03
+        assert known["budget_since"] == training.cadence.since
         assert known["budget_fraction"] == pytest.approx(training.spent / training.total, rel=0.1)
 
 
 def test_a_run_too_short_for_the_budget_does_not_claim_to_have_kept_it():
-    assert Training(1.0, 0.03).train(199).cadence.kept(199) == {}
+    assert Training(1.0, 0.03).train(199).cadence.kept() == {}
+
+
+@pytest.mark.parametrize("mood", MOODS)
+@pytest.mark.parametrize("budget", [0.01, 0.03, 0.1])
+def test_what_listening_takes_is_taken_off_the_budget(mood, budget):
+    for part in (0.1, 0.4, 0.7):
+        for cost in (0.3, 1.0, 10.0):
+            for steps in (1000, 3000, 10_000):
+                options = {**MOODS[mood], "listening": part * budget}
+                training = Training(cost, budget, **options).train(steps)
+                assert training.whole <= 1.3, (part, cost, steps)
+
+
+@pytest.mark.parametrize("listening", [0.0301, 0.05, 0.5])
+def test_where_listening_takes_the_whole_budget_a_quarter_of_it_is_still_for_measuring(listening):
+    training = Training(1.0, 0.03, listening=listening, base=1e-3).train(60_000)
+    assert LEAST_PART / 2 <= training.share <= LEAST_PART  # an interval doubles
+    assert training.cadence.kept()["budget_fraction"] > listening
+
+
+def test_as_long_as_it_is_not_known_what_listening_takes_nothing_is_taken_off():
+    unknown, known = (Training(1.0, 0.03, listening=part) for part in (0.0, 0.015))
+    assert unknown.train(5000).share > known.train(5000).share
+    assert unknown.cadence.spending.left == 0.03
+    assert known.cadence.spending.left == pytest.approx(0.015)
+
+
+@pytest.mark.parametrize("base", [1e-4, 1e-3, 4e-3])
+def test_the_first_quarter_of_a_second_of_measuring_is_not_refused(base):
+    """Measured steps of a tiny model, at most one of which is beyond it."""
+    cost = 5.0  # 5 in 32: five times the budget
+    training = Training(cost, 0.03, listening=0.05, base=base).train(round(8 / cost / base))
+    assert training.exempt == pytest.approx(GRACE / cost / base + 3, abs=1)  # three that warm up
+    assert training.cadence.since is not None
+    assert training.cadence.since >= 32 * (training.exempt - 10)
+
+
+def test_a_run_that_has_measured_for_less_than_that_keeps_to_the_plain_ladder():
+    training = Training(5.0, 0.03, listening=0.05, base=1e-3)
+    training.train(1280)  # 49 measured: the first three tell nothing, and the others 0.23 s
+    assert (training.measured, training.cadence.every, training.cadence.refused) == (49, 32, 0)
+    assert training.cadence.kept() == {}
+    assert training.cadence.spending.spent < GRACE
+
+
+def test_a_quarter_of_a_second_of_measuring_is_not_enough_before_step_200():
+    cadence, changed = run_cadence(4.0, 199)
+    assert cadence.spending.spent > 20 * GRACE
+    assert (changed, cadence.kept()) == ([], {})
+    since = Training(4.0, 0.03).train(260).cadence.since
+    assert since is not None
+    assert 200 <= since < 232  # the first one due
 
 
 def test_a_given_interval_never_changes():
     cadence, changed = run_cadence(40.0, 1000, every=4)
     assert (cadence.every, changed) == (4, [])
+    assert cadence.kept() == {}  # and has no budget
 
 
-def test_a_change_of_the_ladder_is_an_event_of_the_run():
+def test_a_change_of_the_ladder_is_an_event_of_the_run_whose_end_tells_of_its_budget(monkeypatch):
     clock = Clock()
 
     class Slow(torch.nn.Linear):
-        """Its parameters take a second to look at, and everything else no time."""
+        """Its parameters take a while to look at, and everything else no time."""
 
         def named_parameters(self, *args, **kwargs):
-            clock.now += 0.5
+            clock.now += 0.05
             return super().named_parameters(*args, **kwargs)
 
+    ticks = itertools.count(step=500_000)  # ns
+    monkeypatch.setattr("traindx.capture.quiet._now", lambda: next(ticks))
     with watched(every=None, clock=clock) as recording:
         net = Slow(6, 3)
         optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
         for _ in range(260):
-            clock.now += 1.0
+            clock.now += 0.1
             train(net, steps=1, optimizer=optimizer)
     (change, *_) = recording.run.events(EventKind.CADENCE)
     assert change.step >= 200
     assert "budget of 3%" in str(change.detail["reason"])
-    assert recording.header["overhead_fraction"] > 0.03
+    header = recording.header
+    assert header["overhead_fraction"] > 0.03
+    moments, calls = 4 * 500e-6, 1e-6
+    assert header["listening_fraction"] == pytest.approx((moments + calls) / 0.1)
+    assert header["budget_since"] in range(200, 232)
+    assert header["budget_fraction"] > 0.02
+
+
+def test_each_call_of_a_module_is_listening(monkeypatch):
+    clock = Clock()
+    ticks = itertools.count(step=1000)  # ns
+    monkeypatch.setattr("traindx.capture.quiet._now", lambda: next(ticks))
+    with watched(every=20, clock=clock) as recording:
+        net = torch.nn.Sequential(*[torch.nn.Identity() for _ in range(30)], torch.nn.Linear(6, 3))
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+        for _ in range(60):
+            clock.now += 1e-3
+            train(net, steps=1, optimizer=optimizer)
+    moments, calls = 4 * 1e-6, 32 * 1e-6
+    assert recording.header["listening_fraction"] == pytest.approx((moments + calls) / 1e-3)
 
 
 def test_time_between_steps_that_is_not_training_is_not_counted():

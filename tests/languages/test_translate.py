@@ -61,13 +61,9 @@ def test_a_sentence_that_was_stored_is_found_again(message: Message) -> None:
 
 
 def test_a_message_inside_a_stored_one_is_translated_too() -> None:
-    inner = say("measuring exceeded its budget of {budget:.0%}", budget=0.03)
+    inner = say("the budget of {budget:.0%} was exceeded", budget=0.03)
     outer = say("measured every {every} steps: {reason}", every=64, reason=inner)
-    assert (
-        translate(str(outer), ZH)
-        == translate(outer, ZH)
-        == "每 64 步量測一次：量測超出了 3% 的預算"
-    )
+    assert translate(str(outer), ZH) == translate(outer, ZH) == "每 64 步量測一次：超出了 3% 的預算"
 
 
 def test_braces_in_a_stored_sentence_are_text() -> None:
@@ -85,9 +81,9 @@ def test_a_stored_text_of_little_else_than_values_stays_as_it_is() -> None:
 
 def test_a_long_hostile_text_costs_next_to_nothing() -> None:
     text = "in eval mode " + " of normalization layers are off by more than " * 4000
-    started = time.perf_counter()
+    started = time.process_time()
     assert translate(text, ZH) == text
-    assert time.perf_counter() - started < 1.0
+    assert time.process_time() - started < 1.0
 
 
 def test_every_twin_can_be_filled_with_text() -> None:

@@ -186,6 +186,7 @@ def sample_items() -> Iterator[Item]:
             "exit_code": 0,
             "steps": STEPS[-1] + 1,
             "overhead_fraction": 0.0213,
+            "budget_since": 200,
             "sink_seconds": 0.166,
             "seconds": 41.5,
         },

@@ -12,9 +12,13 @@ from traindx.messages import say
 DENSE = 10
 """The first steps, each of which is measured: faults show there first."""
 BUDGET = 0.03
-"""Largest fraction of training time that measuring may take, unless the user says otherwise."""
+"""Largest fraction of training time for measuring and listening, by default."""
 EXEMPT = 200
 """Steps before the budget is enforced; shorter runs are exempt."""
+GRACE = 0.25
+"""Seconds of measuring before it is: about what starting traindx takes, whatever the training."""
+LEAST_PART = 0.25
+"""Part of the budget that is for measuring even where listening takes all of it."""
 STRETCH = 1024
 """Measured steps after which the interval doubles, whatever they cost."""
 _FIRST_EVERY = 32
@@ -28,13 +32,15 @@ class Cadence:
     Which one of a block of 2^k is fixed but irregular: whatever the script does every second or
     every sixteenth step cannot stay out of sight. 2^k is 32 at first, and doubles after every
     1,024 measured steps, so that the longer a run is, the less each of its steps leaves behind. It
-    doubles as well as long as measuring costs more than the budget.
+    doubles as well as long as measuring costs more than the budget has left beside listening, once
+    that is enforced: from `EXEMPT` steps and `GRACE` seconds of measuring on.
 
     Attributes:
         every: The interval in force after the dense start.
         fixed: Whether it was given, and so never changes.
         spending: What measuring costs.
         mark: When the last step ended.
+        since: The step from which the budget is enforced; None before.
         refused: Steps that were due, but not to be paid for.
     """
 
@@ -47,6 +53,7 @@ class Cadence:
         self._clock = clock
         self.mark = clock()
         self._stretch = 0
+        self.since: int | None = None
         self.refused = 0
 
     def due(self, count: int) -> bool:
@@ -74,10 +81,17 @@ class Cadence:
 
     def affords(self, step: int) -> bool:
         """Whether a step that is due can be paid for; the budget saves up for those refused."""
-        if self.fixed or step < EXEMPT or self.spending.allows():
+        if self.fixed or not self._enforced(step) or self.spending.allows():
             return True
         self.refused += 1
         return False
+
+    def _enforced(self, step: int) -> bool:
+        """Whether the budget is in force at this step, before which all is known."""
+        if self.since is None and step >= EXEMPT and self.spending.spent >= GRACE:
+            self.since = step
+            self.spending.begin()
+        return self.since is not None
 
     def step_ended(self, *, measured: bool, step: int) -> float:
         """Note the end of a step; its seconds since the last one's, or since the beginning."""
@@ -85,7 +99,7 @@ class Cadence:
         seconds, self.mark = now - self.mark, now
         # The first steps warm caches and allocate; they say nothing of the cost.
         if step >= _WARM:
-            self.spending.note(seconds, measured=measured, exempt=step < EXEMPT)
+            self.spending.note(seconds, measured=measured)
         return seconds
 
     def steps_passed(self, ends: Iterable[float]) -> None:
@@ -103,12 +117,13 @@ class Cadence:
         """Fraction of the time that measured steps took longer; None with nothing to compare."""
         return self.spending.fraction
 
-    def kept(self, step: int) -> dict[str, float | None]:
+    def kept(self) -> dict[str, float | None]:
         """The budget, how it was kept since it is enforced, and the steps given up for it."""
-        if self.fixed or step < EXEMPT:
+        if self.fixed or self.since is None:
             return {}
         return {
             "budget": self.spending.budget,
+            "budget_since": self.since,
             "budget_fraction": self.spending.fraction_enforced,
             "refused_steps": self.refused,
         }
@@ -118,10 +133,11 @@ class Cadence:
         if self.fixed:
             return ""
         self._stretch += 1
-        wanted = self.every if step < EXEMPT else self.spending.interval(self.every)
+        spending = self.spending
+        wanted = spending.interval(self.every) if self._enforced(step + 1) else self.every
         if wanted > self.every:
             self.every, self._stretch = wanted, 0
-            return say("measuring exceeded its budget of {budget:.0%}", budget=self.spending.budget)
+            return say("the budget of {budget:.0%} was exceeded", budget=spending.budget)
         if self._stretch < STRETCH or self.every >= _MAX_EVERY:
             return ""
         self.every, self._stretch = 2 * self.every, 0
@@ -145,28 +161,32 @@ _MARGIN = 1.1
 
 
 class Spending:
-    """What measured steps take longer than the unmeasured ones before them.
+    """What measured steps take longer than the unmeasured ones before them, and listening.
 
     Taken from the duration of whole steps, since a tool's own clock does not see what it costs in
     caches and memory. Medians keep a pause of the machine, or of the script, from being taken for
-    a cost: what lies far above the typical cost counts as far as `_OUTLIER` times that.
+    a cost: what lies far above the typical cost counts as far as `_OUTLIER` times that. What
+    listening takes of the unmeasured steps no comparison can tell; it comes from our own clock.
 
     Args:
         budget: Largest fraction of training time to spend.
 
     Attributes:
         budget: The same.
+        listening: Seconds that listening takes of an unmeasured step; None while unknown.
+        spent: Seconds that measured steps took longer.
     """
 
     def __init__(self, budget: float) -> None:
         self.budget = budget
         self._costs: deque[float] = deque(maxlen=31)
         self._bare: deque[float] = deque(maxlen=33)
-        self._total = self._spent = 0.0
+        self.listening: float | None = None
+        self.spent = self._total = 0.0
         self._exempt_total = self._exempt_spent = 0.0
         self._unbilled: list[float] = []
 
-    def note(self, seconds: float, *, measured: bool, exempt: bool) -> None:
+    def note(self, seconds: float, *, measured: bool) -> None:
         """Take a step."""
         if not measured:
             self.unmeasured(seconds)
@@ -176,8 +196,10 @@ class Spending:
                 self._unbilled.append(seconds)
         else:
             self._bill(seconds)
-        if exempt:
-            self._exempt_total, self._exempt_spent = self._total, self._spent
+
+    def begin(self) -> None:
+        """What was spent so far is exempt from the budget."""
+        self._exempt_total, self._exempt_spent = self._total, self.spent
 
     def unmeasured(self, seconds: float) -> None:
         """Take an unmeasured step."""
@@ -188,34 +210,43 @@ class Spending:
         bare = median(self._bare)
         # The dense start comes before anything to compare it with. It costs more than later steps,
         # which need fewer vectors, so it says nothing of them.
-        self._spent += sum(one - bare for one in self._unbilled)
+        self.spent += sum(one - bare for one in self._unbilled)
         self._unbilled.clear()
         cost = seconds / bare - 1 if bare else 0.0
         if len(self._costs) >= _ENOUGH:
             cost = min(cost, _OUTLIER * max(median(self._costs), _NOISE))
         self._costs.append(cost)
-        self._spent += cost * bare
+        self.spent += cost * bare
         self._total += seconds
 
     @property
     def fraction(self) -> float | None:
-        """Fraction of all the time; None with nothing to compare."""
+        """What measured steps took longer, of all the time; None with nothing to compare."""
         if len(self._bare) < _ENOUGH or not self._total or not (self._costs or self._unbilled):
             return None
         bare = median(self._bare)
-        spent = self._spent + sum(one - bare for one in self._unbilled)
+        spent = self.spent + sum(one - bare for one in self._unbilled)
         return max(0.0, spent / self._total)
 
-    def share_of_a_step(self, seconds: float | None) -> float | None:
-        """So many seconds as a fraction of an unmeasured step; None if either is unknown."""
+    @property
+    def listening_fraction(self) -> float | None:
+        """What listening takes of an unmeasured step; None if either is unknown."""
         bare = self.bare
-        return seconds / bare if seconds is not None and bare else None
+        return self.listening / bare if self.listening is not None and bare else None
+
+    @property
+    def left(self) -> float:
+        """What of the budget is for measuring."""
+        return max(self.budget - (self.listening_fraction or 0.0), LEAST_PART * self.budget)
 
     @property
     def fraction_enforced(self) -> float | None:
-        """Fraction of the time since the budget is enforced; None before."""
+        """Fraction of the time since the budget is enforced, with listening; None before."""
         total = self._total - self._exempt_total
-        return max(0.0, (self._spent - self._exempt_spent) / total) if total > 0 else None
+        if total <= 0:
+            return None
+        measuring = max(0.0, (self.spent - self._exempt_spent) / total)
+        return measuring + (1 - measuring) * (self.listening_fraction or 0.0)
 
     @property
     def bare(self) -> float | None:
@@ -223,18 +254,18 @@ class Spending:
         return median(self._bare) if len(self._bare) >= _ENOUGH else None
 
     def allows(self) -> bool:
-        """Whether one more measured step stays within the budget."""
+        """Whether one more measured step stays within what the budget has left for it."""
         bare = self.bare
         if bare is None or len(self._costs) < _ENOUGH:
             return True
         total = max(self._total - self._exempt_total, _LEAST * bare)
-        spent = self._spent - self._exempt_spent + bare * max(self._costs)
-        return spent <= _MARGIN * self.budget * total
+        spent = self.spent - self._exempt_spent + bare * max(self._costs)
+        return spent <= _MARGIN * self.left * total
 
     def interval(self, every: int) -> int:
-        """The least interval within the budget among `every`, its double, and so on.
+        """The least interval that leaves the budget whole among `every`, its double, and so on.
 
-        An interval never falls again, so the cost must exceed the budget beyond its own scatter;
+        An interval never falls again, so the cost must exceed what is left beyond its own scatter;
         meanwhile `allows` keeps to the budget.
         """
         num = len(self._costs)
@@ -243,6 +274,7 @@ class Spending:
         typical = median(self._costs)
         scatter = median(abs(cost - typical) for cost in self._costs)
         cost = typical - 2 * scatter / math.sqrt(num)
-        while every < _MAX_EVERY and cost > self.budget * (every + cost):
+        left = self.left
+        while every < _MAX_EVERY and cost > left * (every + cost):
             every *= 2
         return every

@@ -43,6 +43,8 @@ from traindx.records import Description, Event, EventKind, Scalar, Sink
 
 WALKED = 2
 """Steps in which the autograd graph behind each loss is read."""
+A_CALL = 1e-6
+"""Seconds that a call of a module takes longer for us, about; to time each would cost more."""
 
 
 class Measuring(Listening):
@@ -146,8 +148,8 @@ class Measuring(Listening):
             "measured_steps": self._measured_steps,
             "backwards": self.backwards,
             "overhead_fraction": self._cadence.fraction,
-            "listening_fraction": self._cadence.spending.share_of_a_step(self._timed.typical),
-            **self._cadence.kept(self._rounds.step),
+            "listening_fraction": self._cadence.spending.listening_fraction,
+            **self._cadence.kept(),
             "sink_seconds": round(self._journal.seconds, 4),
             "seconds": round(self._clock() - self._started, 4),
         }
@@ -298,4 +300,7 @@ class Measuring(Listening):
         return known and self._thread.is_here and not (waiting or self._trap.armed)
 
     def _pass_untimed(self) -> None:
+        seconds, model = self._timed.typical, self._models.only()
+        if seconds is not None and model is not None:
+            self._cadence.spending.listening = seconds + A_CALL * sum(model.calls.values())
         self._calls.passing = self._quiet

@@ -30,7 +30,9 @@ def run(
     ] = None,
     budget: Annotated[
         float | None,
-        typer.Option(help="Largest fraction of the time for measuring; 0.03 by default."),
+        typer.Option(
+            help="Largest fraction of the time for measuring and listening; 0.03 by default."
+        ),
     ] = None,
     json: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write the verdict as JSON.")

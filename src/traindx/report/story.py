@@ -17,9 +17,6 @@ from traindx.report.layers import where
 from traindx.report.untrusted import plain
 from traindx.run import Run
 
-EXEMPT_STEPS = 200
-"""Steps under which capture does not enforce its budget."""
-
 
 @dataclass(frozen=True, slots=True)
 class Root:
@@ -319,13 +316,9 @@ def cost(run: Run) -> Message:
         return Message("")
     costs = parts[0] if len(parts) == 1 else say("{one}, {other}", one=parts[0], other=parts[1])
     told = _with_listening(run, costs)
-    if run.steps >= EXEMPT_STEPS or run.header.get("every") is not None:
+    if "budget_since" in run.header or run.header.get("every") is not None:
         return told
-    return say(
-        "{cost} (runs under {steps} steps are exempt from the budget)",
-        cost=told,
-        steps=EXEMPT_STEPS,
-    )
+    return say("{cost} (the budget was not in force yet)", cost=told)
 
 
 def _cost_of_probes(run: Run) -> Message:
@@ -357,7 +350,7 @@ def _with_listening(run: Run, cost: Message) -> Message:
         "{costs}; listening at the other steps about {percent:.1f} %", costs=cost, percent=100 * own
     )
     if own > (_header_number(run, "budget") or 1):
-        cost = say("{costs}, which alone is more than the budget for measuring", costs=cost)
+        cost = say("{costs}, which alone is more than the budget", costs=cost)
     return cost
 
 

@@ -20,7 +20,7 @@ MESSAGES: dict[str, str] = {
     "models are called in another thread, too: only one thread's training is measured": (
         "另一個執行緒也在呼叫模型：只量測其中一個執行緒的訓練"
     ),
-    "measuring exceeded its budget of {budget:.0%}": "量測超出了 {budget:.0%} 的預算",
+    "the budget of {budget:.0%} was exceeded": "超出了 {budget:.0%} 的預算",
     "{count} steps were measured at the interval before; the longer a run, the fewer": (
         "先前的間隔已量測 {count} 步；執行越長，量測越疏"
     ),

@@ -50,8 +50,6 @@ MESSAGES: dict[str, str] = {
     "{costs}; listening at the other steps about {percent:.1f} %": (
         "{costs}；其餘各步的監聽約占 {percent:.1f} %"
     ),
-    "{costs}, which alone is more than the budget for measuring": "{costs}，單是這項就超過測量預算",
-    "{cost} (runs under {steps} steps are exempt from the budget)": (
-        "{cost}（少於 {steps} 步的執行不受預算限制）"
-    ),
+    "{costs}, which alone is more than the budget": "{costs}，單是這項就超過預算",
+    "{cost} (the budget was not in force yet)": "{cost}（預算尚未生效）",
 }
