@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+
+from tests.zoo.forks import Forks
+from traindx.run import Run
 
 START = """
 import hashlib, pickle, random
@@ -169,30 +169,22 @@ each_script = pytest.mark.parametrize(
 )  # fmt: skip
 
 
-def printed(command: list[str], folder: Path) -> str:
+def printed(forks: Forks, folder: Path, script: str, *, watched: bool = False) -> str:
     """Everything a script prints."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    command = ("run", "--every", "1", script) if watched else (script,)
+    done = forks.run(folder, *command, watched=watched)
+    assert done.code == 0, done.stderr
     assert "measuring stopped" not in done.stderr
     return done.stdout
 
 
 @each_script
-def test_a_watched_script_is_the_same_to_the_last_bit(name: str, tmp_path: Path):
+def test_a_watched_script_is_the_same_to_the_last_bit(name: str, tmp_path: Path, forks: Forks):
     script = tmp_path / f"{name}.py"
     script.write_text(START + textwrap.dedent(SCRIPTS[name]) + END, encoding="utf-8")
-    bare = printed([script.name], tmp_path)
+    bare = printed(forks, tmp_path, script.name)
     assert bare.count("0x") >= 8
-    assert printed(["-m", "traindx", "run", "--every", "1", script.name], tmp_path) == bare
+    assert printed(forks, tmp_path, script.name, watched=True) == bare
     assert list(tmp_path.glob("traindx-runs/*.traindx"))
 
 
@@ -223,11 +215,9 @@ steps(2)
 """
 
 
-def test_a_forked_child_that_trains_writes_nothing(tmp_path: Path):
+def test_a_forked_child_that_trains_writes_nothing(tmp_path: Path, forks: Forks):
     (tmp_path / "forks.py").write_text(FORKS, encoding="utf-8")
-    printed(["-m", "traindx", "run", "--every", "1", "forks.py"], tmp_path)
-    from traindx.run import Run
-
+    printed(forks, tmp_path, "forks.py", watched=True)
     (path,) = tmp_path.glob("traindx-runs/*.traindx")
     run = Run.load(path)
     assert run.steps == 5

@@ -14,7 +14,7 @@ from traindx.capture.models import TrackedModel
 from traindx.capture.recorder import Recorder
 from traindx.capture.transfer import Portion, TorchHost
 from traindx.quantities import EXPONENTS
-from traindx.records import Item, Point, Record, Scalar, Site, Vector, one_by_one
+from traindx.records import Bundle, Item, Point, Record, Scalar, Site, Vector, one_by_one
 from traindx.stats import Row, summarize
 
 
@@ -50,6 +50,19 @@ def test_a_step_is_written_as_records_scalars_and_vectors_of_confirmed_models():
     assert items[1] == Scalar(7, "output.batch_share", 0.5, site)
     assert Vector(7, "norm.batch_mean", site, (1.0, 2.0)) in items
     assert items_of(recorder) == []
+
+
+def test_rounds_that_measure_alike_name_their_places_in_the_same_tuples():
+    recorder, net, bundles = Recorder(), model(), list[Bundle]()
+    for round_ in range(12):
+        recorder.tensor((net, "0", Point.OUTPUT), torch.ones(3))
+        for i in range(1 + round_ % 3):  # some things have turns
+            recorder.scalar(net, str(i), "param.rms", 1.0)
+        items = Portion(recorder.parts(), TorchHost()).items()
+        bundles += [item for item in items if isinstance(item, Bundle)]
+    assert len({id(bundle.places) for bundle in bundles}) == 1
+    assert len({id(bundle.names) for bundle in bundles}) == 3
+    assert [len(bundle.names) for bundle in bundles] == [1 + round_ % 3 for round_ in range(12)]
 
 
 def test_exponents_merge_as_their_tensors_do():

@@ -44,11 +44,14 @@ one from memory brings its neighbours."""
 
 
 def sample_on_host(tensor: Tensor) -> Array:
-    """About 2,048 to 4,096 elements of a tensor on the CPU, (n,): always the same ones."""
+    """About 2,048 to 4,096 elements of a tensor on the CPU, of any shape: always the same ones.
+
+    A view if its memory has no gaps.
+    """
     if tensor.element_size() < 4 or not tensor.is_contiguous() or tensor.is_neg():
         return array(sample(tensor))
-    flat = tensor.detach().numpy().ravel()
-    if flat.size <= 2 * _FEW:
-        return flat
-    apart = coprime(flat.size // _FEW * _TOGETHER, tensor.shape)
-    return strided(flat, 0, apart, _TOGETHER).ravel()
+    values = tensor.detach().numpy()
+    size = values.size
+    if size <= 2 * _FEW:
+        return values
+    return strided(values, 0, coprime(size // _FEW * _TOGETHER, tensor.shape), _TOGETHER)

@@ -22,7 +22,7 @@ from traindx.capture.collectors import Collector, Places
 from traindx.capture.compiled import CompiledActivations
 from traindx.capture.first_weights import FirstWeights
 from traindx.capture.given import of_watched
-from traindx.capture.guard import apart, guarded, in_training
+from traindx.capture.guard import apart, guarded, in_backward, in_training
 from traindx.capture.losses import find_loss
 from traindx.capture.manual import BY_HAND, ManualUpdates, trained
 from traindx.capture.measuring import WALKED, Measuring
@@ -198,17 +198,18 @@ class Capture(Measuring):
 
     @in_training
     def _output(self, model: TrackedModel, again: bool, module: nn.Module, output: object) -> None:
-        fqn = model.fqn_of(module)
+        fqn = model.fqns.get(id(module))
         if fqn is None or not torch.is_grad_enabled():
             return
         if again and self._recorder.has((model, fqn, Point.OUTPUT)):
             return
         model.note_call(fqn)
+        tensor = output if type(output) is Tensor else first_tensor(output)
         if self._measuring:
             for watch in self._watching:
-                watch(model, fqn, module, output)
+                watch(model, fqn, module, tensor)
         if fqn == "" and self._rounds.step < WALKED:
-            self._losses.reader.keep(model, first_tensor(output))
+            self._losses.reader.keep(model, tensor)
 
     # -- backward ----------------------------------------------------------------------------------
 
@@ -250,14 +251,11 @@ class Capture(Measuring):
             if model.called and now:
                 self._tell(Collector.before_backward, model)
 
-    @guarded
-    @apart
+    @in_backward
     def _output_gradient(self, place: Place, step: int, gradient: Tensor | None) -> None:
         # A graph may be differentiated again, later or by autograd.grad: not this loss. A function
         # of the user's may pass on no gradient.
-        if gradient is None or not self._in_backward or self._rounds.step != step:
-            return
-        if not self.is_capturing():
+        if gradient is not None and self._in_backward and self._rounds.step == step:
             self._recorder.gradient(place, gradient, self._losses.scale)
 
     @in_training

@@ -96,7 +96,7 @@ def make_room(frames: int) -> int:
     user's own recursion may have used up what was given before. None waits for another: a fork may
     have copied a lock that is held.
     """
-    if not _has_room.acquire(blocking=False):
+    if not _has_room.acquire(False):
         return 0
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(min(limit + frames, _HIGHEST))
@@ -114,7 +114,7 @@ def give_back(limit: int, frames: int) -> None:
 
 
 def in_training(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
-    """`guarded`, for the moments of a step: those of a second thread that trains are passed over.
+    """`guarded` and `apart`, for the moments of a step: those of a second thread are passed over.
 
     A gradient must not be read while another thread may be freeing it. Nor may anything be done
     while a CUDA graph is captured, which would do it again at every replay.
@@ -128,6 +128,30 @@ def in_training(method: Callable[Concatenate[S, P], None]) -> Callable[Concatena
         try:
             if self.is_training_thread() and not self.is_capturing():
                 method_apart(self, *args, **kwargs)
+        except Exception as error:
+            self.give_up(error)
+
+    return run
+
+
+def in_backward(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
+    """The same within a backward pass, for which there is room, in any of autograd's threads."""
+
+    # Not made of the others: each function is one more that the pass has driven out of the
+    # processor's caches, and this is called for every output's gradient.
+    @functools.wraps(method)
+    def run(self: S, *args: P.args, **kwargs: P.kwargs) -> None:
+        if not self.active:
+            return
+        try:
+            if self.is_capturing():
+                return
+            with _without_functions():
+                if not _modes():
+                    method(self, *args, **kwargs)
+                    return
+                with _disable_current_modes():
+                    method(self, *args, **kwargs)
         except Exception as error:
             self.give_up(error)
 

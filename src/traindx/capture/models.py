@@ -33,6 +33,7 @@ class TrackedModel:
         calls: Calls of each module in the round going on, by fqn.
         paths: Best backward path to each parameter, by fqn.
         thread: The thread that last called it, or differentiated a loss of it.
+        fqns: The names by the modules' ids, as last learnt; equal if nothing has changed since.
         batch_size: First dimension of its first tensor argument in the last training forward.
         sample: The other dimensions.
     """
@@ -51,7 +52,7 @@ class TrackedModel:
         self.batch_size: int | None = None
         self.sample: tuple[int, ...] = ()
         self.thread: Token | None = None
-        self._fqns: dict[int, str] = {}
+        self.fqns: dict[int, str] = {}
         self._parts: list[_Part] | None = None
 
     @property
@@ -120,7 +121,7 @@ class TrackedModel:
         """Learn the names of its modules again, since modules may have been replaced."""
         self._parts = None
         modules = [*self.modules()]
-        self._fqns = {id(module): fqn for fqn, module in modules}
+        self.fqns = {id(module): fqn for fqn, module in modules}
         if (root := self.root) is not None and _is_plain(root):
             self._parts = _parts(modules)
 
@@ -128,14 +129,9 @@ class TrackedModel:
         """Look for its parts anew from now on, as long as it is not called: a step is over."""
         self._parts = None
 
-    @property
-    def fqns(self) -> dict[int, str]:
-        """The names by the modules' ids, as last learnt; equal if nothing has changed since."""
-        return self._fqns
-
     def fqn_of(self, module: nn.Module) -> str | None:
         """The fqn of one of its modules."""
-        return self._fqns.get(id(module))
+        return self.fqns.get(id(module))
 
     def note_call(self, fqn: str) -> None:
         """Note that one of its modules was called."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from torch import nn
+from torch import Tensor, nn
 
 from traindx.capture.collectors import Collector
 from traindx.capture.models import TrackedModel
 
 Moment = Callable[..., None]
-Watch = Callable[[TrackedModel, str, nn.Module, object], None]
+Watch = Callable[[TrackedModel, str, nn.Module, Tensor | None], None]
 """A collector's `output`."""
 
 

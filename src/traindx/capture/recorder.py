@@ -6,7 +6,7 @@ import weakref
 from array import array
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple, cast
+from typing import Generic, NamedTuple, TypeVar, cast
 
 from torch import Tensor
 
@@ -20,10 +20,13 @@ from traindx.stats.rows import Statistics
 Place = tuple[TrackedModel, str, Point]
 """What of which part of a model."""
 _Named = tuple[TrackedModel, str, str]
+T = TypeVar("T")
 _GRAD, _APPLIED = Point.GRAD, Point.APPLIED_GRAD
 _Seen = tuple[weakref.ref[Tensor] | None, int, Row | None]
 """A gradient, its version, and what was read of it."""
 _UNSEEN: _Seen = None, 0, None
+_KINDS = 8
+"""Of how many kinds of rounds it is remembered what they measured: some things have turns."""
 _WITH_EXPONENTS = (Point.OUTPUT, Point.GRAD)
 
 
@@ -50,6 +53,22 @@ class _Awaited(NamedTuple):
         return row.numbers()
 
 
+class _Shared(Generic[T]):
+    """What was measured where, in the same tuple for all rounds that measured alike."""
+
+    def __init__(self) -> None:
+        self._known: list[tuple[list[tuple[TrackedModel, str, T]], tuple[tuple[T, Site], ...]]] = []
+
+    def of(self, keys: list[tuple[TrackedModel, str, T]]) -> tuple[tuple[T, Site], ...]:
+        """What these places are to readers."""
+        for known, named in self._known:
+            if known == keys:
+                return named
+        named = tuple((what, Site(model.name, fqn)) for model, fqn, what in keys)
+        self._known = [(keys, named), *self._known[: _KINDS - 1]]
+        return named
+
+
 class Recorder:
     """Rows, scalars and vectors of the round going on, by place.
 
@@ -72,9 +91,8 @@ class Recorder:
         self._gradients: dict[int, _Seen] = {}
         self._last: tuple[Place, int] | None = None
         self._step_before = 0
-        self._layout: tuple[list[Place], list[_Named]] = [], []
-        self._places: tuple[tuple[Point, Site], ...] = ()
-        self._names: tuple[tuple[str, Site], ...] = ()
+        self._places: _Shared[Point] = _Shared()
+        self._names: _Shared[str] = _Shared()
 
     def measurable(self, place: Place, tensor: Tensor) -> bool:
         """Whether a tensor can be measured; if not, `skips` will tell why."""
@@ -108,40 +126,30 @@ class Recorder:
             same: What no other numbers have in this round: where it comes again, the tensor is not
                 read again.
         """
-        known = None if same is None else self._known.get(same)
-        row = self._read(place, tensor, known, scale, zeros=zeros)
-        if row is not None and same is not None:
-            self._known[same] = row
-        return row is not None
+        if reason := unmeasurable(tensor):
+            self._skipped[place] = reason
+            return False
+        self._last = place, id(tensor)
+        row = None if same is None else self._known.get(same)
+        if row is None:
+            row = summarize(tensor, sample_at=self.step if zeros else None, start=self.step)
+            if same is not None:
+                self._known[same] = row
+        self._keep(place, tensor, row, scale)
+        return True
 
     def gradient(self, place: Place, gradient: Tensor, scale: float | Tensor | None) -> None:
         """Summarize the gradient of an output: an addition passes one on to all that it adds."""
-        known, (seen, version, row) = None, self._gradients.get(id(gradient), _UNSEEN)
-        if seen is not None and seen() is gradient and version == gradient._version:
-            known = row
-        row = self._read(place, gradient, known, scale)
-        if row is not None:
-            self._gradients[id(gradient)] = weakref.ref(gradient), gradient._version, row
-
-    def _read(
-        self,
-        place: Place,
-        tensor: Tensor,
-        known: Row | None,
-        scale: float | Tensor | None,
-        *,
-        zeros: bool = False,
-    ) -> Row | None:
-        """Note the row that is known of a tensor, or read it; None if it cannot be measured."""
-        if reason := unmeasurable(tensor):
+        if reason := unmeasurable(gradient):
             self._skipped[place] = reason
-            return None
-        self._last = place, id(tensor)
-        row = known
-        if row is None:
-            row = summarize(tensor, sample_at=self.step if zeros else None, start=self.step)
-        self._keep(place, tensor, row, scale)
-        return row
+            return
+        key, version = id(gradient), gradient._version
+        seen, before, row = self._gradients.get(key, _UNSEEN)
+        if row is None or seen is None or seen() is not gradient or version != before:
+            row = summarize(gradient, start=self.step)
+            self._gradients[key] = weakref.ref(gradient), version, row
+        self._last = place, key
+        self._keep(place, gradient, row, scale)
 
     def let_go(self) -> None:
         """Refer to no tensor, not even weakly."""
@@ -290,18 +298,15 @@ class Recorder:
         records = _told(statistics)
         if not (records or named):
             return
-        keys = [place for place, _ in records], named
-        if keys != self._layout:
-            self._layout = keys
-            self._places = tuple((point, Site(m.name, fqn)) for (m, fqn, point), _ in records)
-            self._names = tuple((quantity, Site(m.name, fqn)) for m, fqn, quantity in named)
+        places = self._places.of([place for place, _ in records])
+        names = self._names.of(named)
         counts: list[int] = []
         moments: list[float] = []
         for _, (count, mean, m2, low, high, nonfinite, sampled, zeros) in records:
             counts += (count, nonfinite, sampled, zeros)
             moments += (mean, m2, low, high)
         arrays = array("q", counts), array("d", moments)
-        yield Bundle(step, self._places, *arrays, self._names, array("d", numbers))
+        yield Bundle(step, places, *arrays, names, array("d", numbers))
 
     def skips(self) -> list[Event]:
         """What could not be measured and has not been told yet."""

@@ -297,11 +297,14 @@ class Taps:
                     listener.backward_ended()
                 return result
             listener.backward_starts(tensors)
+            limit = make_room(ROOM)
             try:
                 result = original(tensors, *args, **kwargs)
             except BaseException:
                 listener.backward_failed()
                 raise
+            finally:
+                give_back(limit, ROOM)
             listener.backward_ended()
             return result
 

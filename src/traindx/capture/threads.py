@@ -73,7 +73,7 @@ class TrainingThread:
 
     def may_be_this(self) -> bool:
         """Whether no other living thread has been found to train."""
-        if self._claimed is this_thread():
+        if self._claimed is _tokens.here:
             return True
         here = not self.is_elsewhere
         if not (here or self._told):

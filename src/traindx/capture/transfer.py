@@ -161,7 +161,12 @@ class Portion:
     def __init__(self, parts: Sequence[Part], host: Host) -> None:
         unread = [part for part in parts if isinstance(part, Unread)]
         values = [value for part in unread for value in part.values]
-        self._arrival = Arrival(values, [it for part in unread for it in part.lists], host)
+        lists = [it for part in unread for it in part.lists]
+        self._arrival: Arrival | None = None
+        if not lists and all(type(value) is float for value in values):  # nothing to bring over
+            self._parts = [item for part in parts for item in _at_once(part)]
+            return
+        self._arrival = Arrival(values, lists, host)
         self._parts = [_Waiting.of(part) if isinstance(part, Unread) else part for part in parts]
         if self._arrival.at_hand:
             self._parts = [*self._made()]
@@ -175,7 +180,7 @@ class Portion:
 
     def done(self) -> bool:
         """Whether all numbers have arrived; never waits."""
-        return self._arrival.done()
+        return self._arrival is None or self._arrival.done()
 
     def items(self) -> list[Item]:
         """All items; waits for the numbers if need be."""
@@ -186,7 +191,7 @@ class Portion:
         return [part for part in self._parts if not isinstance(part, _Waiting)]
 
     def _made(self) -> Iterator[Item]:
-        if not any(isinstance(part, _Waiting) for part in self._parts):
+        if self._arrival is None or not any(isinstance(part, _Waiting) for part in self._parts):
             yield from cast("list[Item]", self._parts)
             return
         numbers, lists = self._arrival.read()
@@ -197,6 +202,11 @@ class Portion:
                 yield from part.items(own, [*islice(several, part.num_lists)])
             else:
                 yield part
+
+
+def _at_once(part: Part) -> Iterable[Item]:
+    """The items of a part whose numbers are plain ones."""
+    return part.items(cast(Numbers, part.values), []) if isinstance(part, Unread) else (part,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import random
 import sys
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
-from typing import Any, cast
+from typing import Any
 
 import torch
 
@@ -34,17 +34,17 @@ def random_state() -> Callable[[], None]:
 def generators_of_python() -> Callable[[], None]:
     """The same for every other generator of Python's and NumPy's that is alive."""
     numpy: Any = getattr(sys.modules.get("numpy"), "random", None)
+    generator, state = (numpy.Generator, numpy.RandomState) if numpy is not None else (None, None)
+    alive: list[Any] = gc.get_objects()
+    kinds: Iterable[object] = map(type, alive)  # `isinstance` may ask the object: a user's proxy
     undo: list[Callable[[], object]] = []
-    for found in gc.get_objects():
-        kind = cast(
-            Any, type(found)
-        )  # `isinstance` may ask the object, which may be a user's proxy
+    for found, kind in zip(alive, kinds, strict=True):
         if kind is random.Random:
             undo.append(functools.partial(found.setstate, found.getstate()))
-        elif numpy is not None and kind is numpy.Generator:
+        elif kind is generator:
             bits = found.bit_generator
             undo.append(functools.partial(setattr, bits, "state", bits.state))
-        elif numpy is not None and kind is numpy.RandomState:
+        elif kind is state:
             undo.append(functools.partial(found.set_state, found.get_state()))
     return functools.partial(_all, undo)
 

@@ -27,8 +27,10 @@ class Collector:
     def forward_starts(self, model: TrackedModel, inputs: tuple[object, ...]) -> None:
         """The model is called with these arguments, with gradients enabled."""
 
-    def output(self, model: TrackedModel, fqn: str, module: nn.Module, output: object) -> None:
-        """A module has returned, with gradients enabled."""
+    def output(
+        self, model: TrackedModel, fqn: str, module: nn.Module, tensor: Tensor | None
+    ) -> None:
+        """A module has returned, with gradients enabled; the first tensor of its output."""
 
     def loss_found(self, loss: Tensor) -> None:
         """A loss is about to be differentiated."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -11,12 +12,9 @@ from torch import Tensor, nn
 from traindx.capture.collectors import Collector
 from traindx.capture.models import TrackedModel
 from traindx.capture.recorder import Place, Recorder
-from traindx.nested import first_tensor
 from traindx.records import Point
 
 OnGradient = Callable[[Place, int, Tensor | None], None]
-
-_hook: Callable[[Tensor, Callable[[Tensor | None], None]], object] = cast(Any, Tensor).register_hook
 
 
 class Activations(Collector):
@@ -32,9 +30,10 @@ class Activations(Collector):
         self._on_gradient = on_gradient
         self._last: tuple[int, int, int | None] | None = None
 
-    def output(self, model: TrackedModel, fqn: str, module: nn.Module, output: object) -> None:
+    def output(
+        self, model: TrackedModel, fqn: str, module: nn.Module, tensor: Tensor | None
+    ) -> None:
         """Measure the first tensor of an output, unless the last child returned that very one."""
-        tensor = first_tensor(output)
         if tensor is None:
             return
         mark = _mark(tensor)
@@ -57,6 +56,20 @@ class Activations(Collector):
     def let_go(self) -> None:
         """Forget the gradients."""
         self.recorder.let_go()
+
+
+def _hook(tensor: Any, hook: Callable[[Tensor | None], None]) -> None:
+    """`Tensor.register_hook` without a handle to remove it by, which takes most of its time.
+
+    Args:
+        tensor: It requires a gradient, and is no leaf.
+        hook: What it calls; each may be given once.
+    """
+    hooks: Any = tensor._backward_hooks
+    if hooks is None:
+        hooks = tensor._backward_hooks = cast(Any, OrderedDict())
+        tensor.grad_fn._register_hook_dict(tensor)
+    hooks[hook] = hook
 
 
 def _mark(tensor: Tensor) -> tuple[int, int, int | None]:

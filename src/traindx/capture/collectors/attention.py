@@ -62,7 +62,9 @@ class Attentions(Collector):
         """Whether attention is looked for, or at."""
         return self._searches()
 
-    def output(self, model: TrackedModel, fqn: str, module: nn.Module, output: object) -> None:
+    def output(
+        self, model: TrackedModel, fqn: str, module: nn.Module, tensor: Tensor | None
+    ) -> None:
         """Note which operations were noted during a call."""
         self._ends.append(operations())
         self._spans.append((self._calls.began, (model, fqn)))

@@ -42,9 +42,10 @@ class BatchShare(Collector):
         if any(vars(module).get("batch_first") is False for _, module in model.modules()):
             self._sequence_first.add(model)
 
-    def output(self, model: TrackedModel, fqn: str, module: nn.Module, output: object) -> None:
+    def output(
+        self, model: TrackedModel, fqn: str, module: nn.Module, tensor: Tensor | None
+    ) -> None:
         """Measure the first tensor of an output that was measured."""
-        tensor = first_tensor(output)
         if tensor is None or not self.recorder.measured((model, fqn, Point.OUTPUT), tensor):
             return
         if self._has_batch_first(model, tensor):

@@ -12,7 +12,6 @@ from torch.nn.modules.instancenorm import _InstanceNorm  # pyright: ignore[repor
 from traindx.capture.axes import normalized_input
 from traindx.capture.collectors import Collector
 from traindx.capture.models import TrackedModel
-from traindx.nested import first_tensor
 
 _ROUNDS = 2
 """Measured steps in which it is looked at: layouts do not change."""
@@ -25,9 +24,10 @@ class Layout(Collector):
         """Whether this is one of the first rounds."""
         return self.recorder.round < _ROUNDS
 
-    def output(self, model: TrackedModel, fqn: str, module: nn.Module, output: object) -> None:
+    def output(
+        self, model: TrackedModel, fqn: str, module: nn.Module, tensor: Tensor | None
+    ) -> None:
         """Look at what a normalization returns."""
-        tensor = first_tensor(output)
         if tensor is None or not tensor.numel():
             return
         group = _group(module, tensor)

@@ -18,7 +18,6 @@ from traindx.capture.models import TrackedModel
 from traindx.capture.nodes import saved
 from traindx.capture.recorder import Recorder
 from traindx.capture.running import Layers, Setting, Snapshot, Values, running_mean
-from traindx.nested import first_tensor
 from traindx.records import Point
 
 _CHANNELS = 512
@@ -48,13 +47,14 @@ class Norms(Collector):
         if len(passes) < _PASSES:
             passes.append(self._take(model) if passes else [])
 
-    def output(self, model: TrackedModel, fqn: str, module: nn.Module, output: object) -> None:
+    def output(
+        self, model: TrackedModel, fqn: str, module: nn.Module, tensor: Tensor | None
+    ) -> None:
         """Count calls, which checkpointing does not add to; compare frozen statistics with data."""
         if not isinstance(module, _BatchNorm) or module.running_mean is None:
             return
         self._calls[model, fqn] = self._calls.get((model, fqn), 0) + 1
-        tensor = first_tensor(output) if self.recorder.wants_vectors else None
-        if tensor is None or tensor.dim() < 2:
+        if not self.recorder.wants_vectors or tensor is None or tensor.dim() < 2:
             return
         if not module.training:
             self.recorder.scalar(model, fqn, "norm.frozen_gap", _frozen_gap(module, tensor))

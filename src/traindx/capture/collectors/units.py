@@ -22,7 +22,6 @@ from traindx.capture.collectors import Collector
 from traindx.capture.models import TrackedModel
 from traindx.capture.nodes import name_of
 from traindx.capture.recorder import Recorder
-from traindx.nested import first_tensor
 from traindx.records import Point
 
 LOOKS = 1024
@@ -90,9 +89,10 @@ class Units(Collector):
         self._before = ("", "")
         self._nodes = {} if self.recorder.round < _WALKED else None
 
-    def output(self, model: TrackedModel, fqn: str, module: nn.Module, output: object) -> None:
+    def output(
+        self, model: TrackedModel, fqn: str, module: nn.Module, tensor: Tensor | None
+    ) -> None:
         """Look at an output that was measured, if it is a ReLU's or goes into one."""
-        tensor = first_tensor(output)
         if tensor is None:
             return
         if not isinstance(module, _PASSING) and self.recorder.has((model, fqn, Point.OUTPUT)):

@@ -31,7 +31,7 @@ class Updates(Collector):
     def __init__(self, recorder: Recorder) -> None:
         super().__init__(recorder)
         self._before: dict[_Named, Array | Tensor] = {}
-        self._kept = _Joined((), np.empty(0), [])
+        self._kept = _joined((), [np.empty(0)])
 
     def before_step(self, places: Places) -> None:
         """Keep a sample of each parameter."""
@@ -42,7 +42,7 @@ class Updates(Collector):
             if not self.recorder.measurable(place, param):
                 continue
             entries = _entries(param)
-            if _is_sparse(param) and len(entries) < param.numel():
+            if _is_sparse(param) and _count(entries) < param.numel():
                 self.recorder.skip(place, say("a sparse gradient moves rows that no sample holds"))
                 continue
             if isinstance(entries, Tensor):
@@ -50,7 +50,8 @@ class Updates(Collector):
             else:
                 names.append((model, fqn))
                 samples.append(entries)
-            self.recorder.exponents(place, param, replace=True)
+            if self.recorder.wants_vectors:
+                self.recorder.exponents(place, param, replace=True)
         if samples:
             self._kept = _joined(names, samples)
             self._before.update(self._kept.parts())
@@ -60,15 +61,18 @@ class Updates(Collector):
         far: list[tuple[_Named, Tensor, Tensor]] = []
         near: list[tuple[_Named, Array, Array]] = []
         for model, fqn, param in places:
-            before = self._before.pop((model, fqn), None)
-            if before is None or before.shape != (now := _entries(param)).shape:
+            name = model, fqn
+            before = self._before.pop(name, None)
+            if before is None:
                 continue
-            if isinstance(before, Tensor) and isinstance(now, Tensor):
-                far.append(((model, fqn), before, now))
-            elif isinstance(before, np.ndarray) and isinstance(now, np.ndarray):
-                near.append(((model, fqn), before, now))
+            now = _entries(param)
+            if isinstance(before, np.ndarray):
+                if isinstance(now, np.ndarray) and before.size == now.size:
+                    near.append((name, before, now))
+            elif isinstance(now, Tensor) and before.shape == now.shape:
+                far.append((name, before, now))
         if near:
-            names = tuple(name for name, *_ in near)
+            names = tuple([name for name, *_ in near])
             kept = self._kept
             if names != kept.names:  # other parameters than those that were kept last
                 kept = _joined(names, [before for _, before, _ in near])
@@ -92,43 +96,51 @@ def _entries(param: Tensor) -> Array | Tensor:
     return sample_on_host(param) if on_host(param) else sample(param)
 
 
+def _count(entries: Array | Tensor) -> int:
+    return entries.numel() if isinstance(entries, Tensor) else entries.size
+
+
 def _is_sparse(param: Tensor) -> bool:
     """Whether a step moves but a few rows of it."""
     return param.grad is not None and param.grad.is_sparse
 
 
 class _Joined(NamedTuple):
-    """Samples of parameters, one after another, in float64; a place where each of them ends."""
+    """Samples of parameters, one after another, in float64; where each begins, and its size."""
 
     names: tuple[_Named, ...]
     values: Array
-    ends: list[int]
+    starts: list[int]
+    sizes: list[int]
 
     def parts(self) -> Iterator[tuple[_Named, Array]]:
         """Each of them, with its name."""
-        start = 0
-        for name, end in zip(self.names, self.ends, strict=True):
-            yield name, self.values[start:end]
-            start = end
+        for name, start, size in zip(self.names, self.starts, self.sizes, strict=True):
+            yield name, self.values[start : start + size]
 
 
 def _joined(names: Sequence[_Named], samples: Sequence[Array]) -> _Joined:
     """A copy of all of them."""
-    ends = [*accumulate(entries.size for entries in samples)]
-    return _Joined(tuple(names), np.concatenate(samples, dtype=np.float64), ends)
+    sizes = [entries.size for entries in samples]
+    starts = [0, *accumulate(sizes[:-1])]
+    return _Joined(tuple(names), _flat(samples), starts, sizes)
+
+
+def _flat(samples: Sequence[Array]) -> Array:
+    """All elements of arrays of any shape, in float64."""
+    return np.concatenate(samples, axis=None, dtype=np.float64)
 
 
 @np.errstate(all="ignore")  # the user may have made errors of what NumPy ignores
 def _norms(before: _Joined, now: Sequence[Array]) -> tuple[list[float], list[float]]:
     """RMS before, and the norm of the change over that before: infinite from zero."""
-    starts = [0, *before.ends[:-1]]
-    changes = np.concatenate(now, dtype=np.float64)
+    changes = _flat(now)
     changes -= before.values
     changes *= changes
-    squares = np.add.reduceat(before.values * before.values, starts)
-    moved = np.add.reduceat(changes, starts)
-    counts = np.diff([0, *before.ends])
-    return np.sqrt(squares / counts).tolist(), np.sqrt(moved / squares).tolist()
+    moved = np.add.reduceat(changes, before.starts)
+    np.multiply(before.values, before.values, out=changes)
+    squares = np.add.reduceat(changes, before.starts)
+    return np.sqrt(squares / before.sizes).tolist(), np.sqrt(moved / squares).tolist()
 
 
 def _norms_on_device(pairs: list[tuple[Tensor, Tensor]]) -> tuple[list[Tensor], list[Tensor]]:
