@@ -5,6 +5,7 @@ Without one the package is complete all the same: NumPy and torch then take the 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import subprocess
@@ -35,8 +36,9 @@ def compiled(root: Path) -> Path | None:
         except (OSError, subprocess.SubprocessError):
             continue
         return library
-    for path in (new, library):
-        path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # a folder that cannot be written holds nothing of ours
+        for path in (new, library):
+            path.unlink(missing_ok=True)
     return None
 
 

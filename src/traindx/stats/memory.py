@@ -31,6 +31,11 @@ _Flat = TypeVar("_Flat", bound=Any)
 Array = NDArray[Any]
 
 
+def array(tensor: Tensor) -> Array:
+    """The very memory of a tensor on the CPU."""
+    return tensor.numpy()
+
+
 def wide(tensor: Tensor, least: int = 4) -> Tensor:
     """The tensor in float32, if its elements have fewer bytes than `least`."""
     return tensor if tensor.element_size() >= least else tensor.float()
