@@ -24,7 +24,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/full")
-@pytest.mark.parametrize("command", [*COMMANDS, "check RUN --json -"])
+@pytest.mark.parametrize("command", [*COMMANDS, "check RUN", "check RUN --json -"])
 def test_a_full_output_is_one_message(saved: Path, command: str):
     words = command.replace("RUN", str(saved))
     done = run(("sh", "-c", f"{TRAINDX} {words} > /dev/full"), saved.parent)

@@ -45,5 +45,5 @@ def check(
     if json is not None:
         outcome.write_json(judged, json)
     if "-" not in (json, write_baseline):
-        outcome.show(judged, sys.stdout)
+        outcome.show(judged, sys.stdout, asked=True)
     raise typer.Exit(int(outcome.failed(judged, settings.fail_on or Severity.ERROR)))

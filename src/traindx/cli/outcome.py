@@ -73,15 +73,22 @@ def prepare() -> None:
     translate("", spoken())
 
 
-def show(run: Run, stream: TextIO | None) -> None:
-    """Print the verdict for a person."""
+def show(run: Run, stream: TextIO | None, *, asked: bool = False) -> None:
+    """Print the verdict for a person.
+
+    Args:
+        run: What is judged.
+        stream: Where to; None is nowhere.
+        asked: Whether it is what the command is for: then a stream that takes nothing is an error,
+            unless its reader has seen enough.
+    """
     if stream is None:
         return
     from traindx.report import text
 
     color = text.wants_color(stream, os.environ)
     report = text.render(run, width=width(), color=color, language=spoken())
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(BrokenPipeError if asked else OSError, ValueError):
         print(encodable(report, stream), file=stream, flush=True)
 
 
