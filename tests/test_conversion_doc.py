@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 from tests.norm.convert.table import kinds, refusals
+from tests.zoo.forks import Forks
 from traindx.norm.convert import proof
 from traindx.norm.convert.converting import _ASKED  # pyright: ignore[reportPrivateUsage]
 from traindx.norm.convert.frameworks.catalog import FRAMEWORKS
@@ -19,15 +17,11 @@ TEXT = (ROOT / "docs" / "conversion.md").read_text(encoding="utf-8")
 SESSIONS = re.findall(r"^```console\n\$ traindx (.*?)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 
 
-def test_every_command_prints_what_is_shown(tmp_path: Path) -> None:
+def test_every_command_prints_what_is_shown(tmp_path: Path, forks: Forks) -> None:
     """In their order: later ones read what earlier ones have saved."""
     assert len(SESSIONS) == 3
     for line, shown in SESSIONS:
-        done = subprocess.run(
-            [sys.executable, "-m", "traindx", *shlex.split(line)],
-            cwd=tmp_path, env={**os.environ, "COLUMNS": "88"},
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        done = forks.run(tmp_path, *shlex.split(line), watched=True, COLUMNS="88")
         assert done.stdout.strip() == shown.strip(), done.stderr
 
 

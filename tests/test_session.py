@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.zoo.forks import Forks
 from traindx.run import Run
 from traindx.session import Options, Session, redacted, run_name
 
@@ -142,20 +143,33 @@ def test_a_failure_to_judge_is_a_warning_and_no_more(
     assert warnings == ["The run could not be judged to its end: RuntimeError('rules broke')."]
 
 
+FORKS = """
+import os
+from pathlib import Path
+from tests.test_session import train, watch
+
+with watch(folder=Path("runs")) as session:
+    train(clear=True, steps=3)
+    child = os.fork()
+    if not child:
+        train(clear=True, steps=3)
+        session.finish(0)
+        os._exit(0 if session.forked else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    train(clear=True, steps=3)
+assert not session.forked
+assert session.run.steps == 6
+"""
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-def test_a_forked_child_neither_watches_nor_writes(tmp_path: Path):
-    with watch(folder=tmp_path) as session:
-        train(clear=True, steps=3)
-        child = os.fork()
-        if not child:
-            train(clear=True, steps=3)
-            session.finish(0)
-            os._exit(0 if session.forked else 1)
-        assert os.waitpid(child, 0)[1] == 0
-        train(clear=True, steps=3)
-    assert not session.forked
-    (file,) = tmp_path.iterdir()
-    assert Run.load(file).steps == session.run.steps == 6
+def test_a_forked_child_neither_watches_nor_writes(tmp_path: Path, forks: Forks):
+    """In a process of its own: where autograd has had threads, no fork can train."""
+    (tmp_path / "script.py").write_text(FORKS, encoding="utf-8")
+    done = forks.run(tmp_path, "script.py")
+    assert done.code == 0, done.stderr
+    (file,) = (tmp_path / "runs").iterdir()
+    assert Run.load(file).steps == 6
 
 
 @pytest.mark.parametrize(

@@ -44,20 +44,29 @@ def test_the_package_of_preflight_can_be_called() -> None:
         traindx.preflight(None, None)  # pyright: ignore[reportArgumentType]
 
 
-@pytest.mark.parametrize(
-    "first",
-    [
-        "import traindx, traindx.preflight",
-        "import traindx; traindx.preflight; import traindx.preflight.case",
-        "from traindx.preflight.given import case_of; import traindx",
-        "import traindx; from traindx import preflight; assert preflight is traindx.preflight",
-        "import traindx; from traindx import testing",
-    ],
-)
-def test_preflight_can_be_called_whatever_was_imported_before(first: str) -> None:
-    code = f"{first}\nfrom torch import nn, ones\nnet = nn.Linear(2, 1)\n"
+FIRST = [
+    "import traindx, traindx.preflight",
+    "import traindx; traindx.preflight; import traindx.preflight.case",
+    "from traindx.preflight.given import case_of; import traindx",
+    "import traindx; from traindx import preflight; assert preflight is traindx.preflight",
+    "import traindx; from traindx import testing",
+]
+IN_FORKS = """
+import os, sys, torch, torch._dynamo
+for code in sys.argv[1:]:
+    if os.fork() == 0:
+        exec(code, {})
+        os._exit(0)
+    assert os.wait()[1] == 0, code
+"""
+
+
+def test_preflight_can_be_called_whatever_was_imported_before() -> None:
+    """In forks of one process that has loaded torch already, and nothing of ours."""
+    code = "\nfrom torch import nn, ones\nnet = nn.Linear(2, 1)\n"
     code += "run = traindx.preflight(net, ones(4, 2), quick=True)\nassert 'net' in run.models"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    codes = [f"{first}{code}" for first in FIRST]
+    subprocess.run([sys.executable, "-c", IN_FORKS, *codes], check=True)
 
 
 def test_an_unknown_name_is_an_attribute_error_that_names_it() -> None:

@@ -363,7 +363,7 @@ def test_the_pictures_of_a_preflight_are_drawn_and_fit(
     inside = "(([a, b]) => a.left >= b.left - 1 && a.right <= b.right + 1)"
     boxes = "['#first-layer image', '#first-layer'].map((s) => "
     boxes += "document.querySelector(s).getBoundingClientRect())"
-    assert page.js(f"{inside}({boxes})")
+    page.wait_for(f"{inside}({boxes})")  # A figure follows a new width some frames later.
     assert page.js("document.documentElement.scrollWidth") == width
     assert page.js("document.querySelector('#distributions').textContent").count(HOSTILE) >= 3
     assert page.js("document.querySelectorAll('#distributions b:not(figcaption b)').length") == 0

@@ -6,11 +6,13 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.zoo.forks import Ended, Forks
 from traindx.run import Run
 
 MODEL = """
@@ -37,11 +39,13 @@ torch.save(net.state_dict(), "final.pt")
 """
 
 
-def preflight(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "traindx", "preflight", *arguments]
-    return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=120, check=False
-    )
+Preflight = Callable[..., Ended]
+"""Runs `traindx preflight` in a folder."""
+
+
+@pytest.fixture
+def preflight(forks: Forks) -> Preflight:
+    return lambda folder, *arguments: forks.run(folder, "preflight", *arguments, watched=True)
 
 
 def written(folder: Path, body: str, scale: float = 1.0) -> str:
@@ -50,15 +54,19 @@ def written(folder: Path, body: str, scale: float = 1.0) -> str:
     return "train.py"
 
 
-def document(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+def document(done: Ended) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
 def test_a_script_is_probed_before_its_first_step_and_stopped(tmp_path: Path):
     script = written(tmp_path, TRAIN)
-    done = preflight(tmp_path, "--quick", "--json", "-", script, "--epochs", "3")
+    words = ("preflight", "--quick", "--json", "-", script, "--epochs", "3")
+    done = subprocess.run(
+        (sys.executable, "-m", "traindx", *words), cwd=tmp_path, capture_output=True, text=True,
+        timeout=120, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    told = document(done)  # standard output holds nothing else
+    told = json.loads(done.stdout)  # standard output holds nothing else
     assert "begun" in done.stderr
     assert "from a child" in done.stderr
     assert "probes, about" in done.stderr
@@ -79,30 +87,32 @@ def test_a_script_is_probed_before_its_first_step_and_stopped(tmp_path: Path):
     assert Run.load(file).header["script"] == "train"
 
 
-def test_a_finding_decides_the_exit_code_and_the_page_is_written(tmp_path: Path):
+def test_a_finding_decides_the_exit_code_and_the_page_is_written(
+    tmp_path: Path, preflight: Preflight
+):
     script = written(tmp_path, TRAIN, scale=100.0)
     select = ("--quick", "--select", "L001")
     done = preflight(tmp_path, *select, "--fail-on", "warning", "--html", "page.html", script)
-    assert done.returncode == 1
+    assert done.code == 1
     assert "1 warning, by" in done.stdout
     assert "L001 initial-loss-off" in done.stdout
     assert "begun" not in done.stdout
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "initial-loss-off" in page
     assert "left out by" in page
-    assert preflight(tmp_path, *select, script).returncode == 0
+    assert preflight(tmp_path, *select, script).code == 0
 
 
-def test_a_run_file_goes_where_it_should_and_keeps_no_secret(tmp_path: Path):
+def test_a_run_file_goes_where_it_should_and_keeps_no_secret(tmp_path: Path, preflight: Preflight):
     code = "import os; os.makedirs('elsewhere'); os.chdir('elsewhere')\n"
     (tmp_path / "train.py").write_text(code + MODEL + TRAIN.replace("SCALE", "1"), "utf-8")
     done = preflight(tmp_path, "--quick", "--runs", "mine", "train.py", "--api-key", "abc")
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.stderr
     (file,) = (tmp_path / "mine").iterdir()
     assert str(file) in done.stdout
     assert Run.load(file).header["command"] == ["train.py", "--api-key", "[redacted]"]
     done = preflight(tmp_path / "elsewhere", "--quick", "--no-command", "../train.py:net")
-    assert done.returncode == 2  # it is a model, and no function that returns one
+    assert done.code == 2  # it is a model, and no function that returns one
     assert not (tmp_path / "elsewhere" / "traindx-runs").exists()
 
 
@@ -116,17 +126,16 @@ parser.parse_args()
 
 @pytest.mark.parametrize(("option", "ours"), [("--html=x.html", "--html"), ("--lr", "")])
 def test_an_option_behind_the_script_is_told_to_stand_before_it(
-    tmp_path: Path, option: str, ours: str
+    tmp_path: Path, option: str, ours: str, preflight: Preflight
 ):
     done = preflight(tmp_path, "--quick", written(tmp_path, REFUSES), "--epochs", "3", option)
-    assert done.returncode == 2
+    assert done.code == 2
     assert "unrecognized arguments" in done.stderr
     last = done.stderr.splitlines()[-1]
     if ours:
         assert f"`{ours}` stands behind the script" in last
-        assert f"put it before: `traindx preflight {ours} … SCRIPT`" in last.replace(
-            "python -m traindx", "traindx"
-        )
+        assert "put it before: `" in last
+        assert f" preflight {ours} … SCRIPT`" in last
     else:
         assert "ended with exit code 2 before its first optimizer step" in last
 
@@ -162,9 +171,11 @@ optimizer.step()
         (ENSEMBLE, "The script calls its model inside a transform of `torch.func`"),
     ],
 )
-def test_a_script_that_never_steps_is_one_sentence(tmp_path: Path, body: str, words: str):
+def test_a_script_that_never_steps_is_one_sentence(
+    tmp_path: Path, body: str, words: str, preflight: Preflight
+):
     done = preflight(tmp_path, "--quick", written(tmp_path, body))
-    assert done.returncode == 2
+    assert done.code == 2
     assert words in done.stderr
     assert done.stdout == ""
 
@@ -179,9 +190,9 @@ while True:
 """
 
 
-def test_a_script_that_catches_its_end_is_ended_all_the_same(tmp_path: Path):
+def test_a_script_that_catches_its_end_is_ended_all_the_same(tmp_path: Path, preflight: Preflight):
     done = preflight(tmp_path, "--quick", "--json", "-", written(tmp_path, STUBBORN))
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.stderr
     assert document(done)["preflight"]["case"]["model"] == "net"
 
 
@@ -193,29 +204,29 @@ def test_a_script_that_catches_its_end_is_ended_all_the_same(tmp_path: Path):
         ("net, (x,)", None),
     ],
 )
-def test_a_target_is_probed(tmp_path: Path, returned: str, loss: str | None):
+def test_a_target_is_probed(tmp_path: Path, returned: str, loss: str | None, preflight: Preflight):
     if "[" in returned:
         returned = "net, iter([(x, y)]), nn.CrossEntropyLoss()"
     written(tmp_path, f"\nprint('imported')\ndef make():\n    return {returned}\n")
     done = preflight(tmp_path, "--quick", "--json", "-", "train.py:make")
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.stderr
     case = document(done)["preflight"]["case"]
     assert (case["model"], case["loss"], case["batch_size"]) == ("make", loss, 32)
     assert "imported" in done.stderr
 
 
-def test_what_is_not_there_is_one_sentence(tmp_path: Path):
+def test_what_is_not_there_is_one_sentence(tmp_path: Path, preflight: Preflight):
     for arguments, words in (
         ((), "`traindx preflight` needs a script or a target"),
         (("nothing.py",), "There is no script `nothing.py`"),
         (("nothing.py:make",), "There is no file `nothing.py`"),
     ):
         done = preflight(tmp_path, *arguments)
-        assert (done.returncode, done.stdout) == (2, "")
+        assert (done.code, done.stdout) == (2, "")
         assert words in done.stderr
 
 
-def test_it_speaks_the_language_that_is_asked_for(tmp_path: Path):
+def test_it_speaks_the_language_that_is_asked_for(tmp_path: Path, preflight: Preflight):
     done = preflight(tmp_path, "--quick", "--lang", "zh-Hant", written(tmp_path, TRAIN))
     assert "訓練前" in done.stdout
     assert "探測" in done.stderr

@@ -84,10 +84,14 @@ def signalled(
 ) -> Outcome:
     """The outcome of a program that is sent a signal as soon as it has made the file `ready`."""
     ready.unlink(missing_ok=True)
-    process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    wait_for(ready, process)
-    process.send_signal(number)
-    stdout, stderr = process.communicate(timeout=60)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=cwd, stdout=pipe, stderr=pipe) as process:
+        try:
+            wait_for(ready, process)
+            process.send_signal(number)
+            stdout, stderr = process.communicate(timeout=60)
+        finally:
+            process.kill()
     return Outcome(process.returncode, stdout, OURS.sub(b"", stderr))
 
 

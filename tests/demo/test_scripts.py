@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import difflib
 import re
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 import torch
 
+from tests.zoo.forks import Forks
 from traindx.demo import evaluate, healthy_batchnorm, stale_batchnorm
 
 FOLDER = Path(evaluate.__file__).parent
 
 
-def train(name: str, *arguments: str | Path) -> str:
-    command = [sys.executable, FOLDER / f"{name}.py", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+Train = Callable[..., str]
+"""Runs a script and returns what it prints."""
+
+
+@pytest.fixture
+def train(forks: Forks, tmp_path: Path) -> Train:
+    def run(name: str, *arguments: str | Path) -> str:
+        done = forks.run(tmp_path, FOLDER / f"{name}.py", *arguments)
+        assert done.code == 0, done.stderr
+        return done.stdout
+
+    return run
 
 
 def last_accuracies(output: str) -> dict[str, float]:
@@ -25,7 +35,7 @@ def last_accuracies(output: str) -> dict[str, float]:
     return {kind: float(value) for kind, value in found}
 
 
-def test_the_sigmoid_network_stays_at_chance():
+def test_the_sigmoid_network_stays_at_chance(train: Train):
     assert last_accuracies(train("sigmoid_chain", "--epochs", "3"))["test"] < 0.15
 
 
@@ -39,7 +49,9 @@ def test_the_twins_differ_by_the_momentum_alone():
     ]
 
 
-def test_the_stale_network_collapses_in_evaluation_and_its_twin_does_not(tmp_path: Path):
+def test_the_stale_network_collapses_in_evaluation_and_its_twin_does_not(
+    tmp_path: Path, train: Train
+):
     stale = train("stale_batchnorm", "--epochs", "2", "--save", tmp_path / "stale.pt")
     healthy = train("healthy_batchnorm", "--epochs", "2", "--save", tmp_path / "healthy.pt")
     assert last_accuracies(stale)["train"] == last_accuracies(healthy)["train"] > 0.8

@@ -6,6 +6,7 @@ file is that process: it reads an order a line, and answers each with the exit c
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import runpy
@@ -41,11 +42,14 @@ class Forks:
             env=environment,
         )
 
-    def run(self, folder: Path, *arguments: object, watched: bool = False) -> Ended:
+    def run(
+        self, folder: Path, *arguments: object, watched: bool = False, **environment: str
+    ) -> Ended:
         """Run a program, or the command line of traindx with `watched`, in a folder."""
         out, err = folder / "stdout.txt", folder / "stderr.txt"
         argv = [str(argument) for argument in arguments]
         order = {"argv": argv, "watched": watched, "folder": str(folder)}
+        order["environment"] = environment
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(order) + "\n")
@@ -60,23 +64,29 @@ class Forks:
 
 def _serve() -> None:
     import torch
+    import torch._dynamo  # as the first optimizer does, in more time than most programs train
 
     from traindx.capture import capture
     from traindx.cli import main, run
     from traindx.rules.catalog import catalog
 
     assert capture
+    assert torch._dynamo
     assert run
     torch.set_num_threads(1)
     catalog()
+    gc.collect()
+    gc.freeze()
     for line in sys.stdin:
         order = json.loads(line)
         pid = os.fork()
         if not pid:
+            os.environ.update(order["environment"])
             _run(order["argv"], Path(order["folder"]), main.main if order["watched"] else None)
         _, status = os.waitpid(pid, 0)
         sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
         sys.stdout.flush()
+    os._exit(0)
 
 
 def _run(argv: list[str], folder: Path, command: object) -> NoReturn:

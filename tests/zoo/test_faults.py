@@ -6,7 +6,6 @@ import ast
 import json
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,13 +54,6 @@ def expected(program: Path) -> dict[str, str]:
     lines = LINES.fullmatch(docstring)
     assert lines, f"{program.name}: its docstring needs the lines that zoo/README.md shows"
     return {name: text or "" for name, text in lines.groupdict().items()}
-
-
-@pytest.fixture(scope="module")
-def forks() -> Iterator[Forks]:
-    forks = Forks()
-    yield forks
-    forks.close()
 
 
 def watch(forks: Forks, program: Path, folder: Path, *arguments: str) -> Watched:

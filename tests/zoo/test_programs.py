@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +34,6 @@ KINDS = {
 }
 
 each_program = pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
-
-
-@pytest.fixture(scope="module")
-def forks() -> Iterator[Forks]:
-    forks = Forks()
-    yield forks
-    forks.close()
 
 
 def promise_of(program: Path) -> re.Match[str]:

@@ -1,12 +1,13 @@
 """A difference is shown by the smallest question, and its program shows both outputs."""
 
-import subprocess
-import sys
+from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.norm.conformance.twin import Twin
+from tests.zoo.forks import Forks
 from traindx.norm.conformance.examine import studied
 from traindx.norm.conformance.program import program
 from traindx.norm.conformance.shrink import shrunk
@@ -25,7 +26,10 @@ SMALL = {
 
 
 def first(target: Target, layer: str, name: str, part: str = "") -> Finding:
-    found = studied(target, layer).findings
+    return named(studied(target, layer).findings, name, part)
+
+
+def named(found: Iterable[Finding], name: str, part: str) -> Finding:
     return next(one for one in found if one.difference.name == name and one.part.startswith(part))
 
 
@@ -55,14 +59,17 @@ def test_a_question_that_costs_seconds_is_hardly_cut() -> None:
     assert twin.asked < 10
 
 
-def test_groups_of_channels_last_are_found_one_pass_with_their_programs() -> None:
+def test_groups_of_channels_last_are_found_one_pass_with_their_programs(
+    tmp_path: Path, forks: Forks
+) -> None:
     target = Torch("torch-channels-last", channels_last=True)
+    findings = studied(target, "GroupNorm").findings
     for part in ("forward", "forward float64", "backward", "backward float64"):
-        found = first(target, "GroupNorm", "one-pass-variance", part)
+        found = named(findings, "one-pass-variance", part)
         small = shrunk(target, found)
         assert small.call.x.size <= 4
         assert np.all(small.call.x == np.round(small.call.x))
-        got, expected = both(program(target, small))
+        got, expected = both(program(target, small), tmp_path, forks)
         worst = np.max(np.abs(got - expected))
         assert worst > 0.02 * np.max(np.abs(expected))
 
@@ -72,10 +79,10 @@ def test_torch_as_it_is_has_no_such_difference() -> None:
     assert "one-pass-variance" not in {one.difference.name for one in found}
 
 
-def test_a_program_of_torch_prints_what_the_finding_says() -> None:
+def test_a_program_of_torch_prints_what_the_finding_says(tmp_path: Path, forks: Forks) -> None:
     target = Torch("torch")
     found = shrunk(target, first(target, "BatchNorm", "constant-rounding"))
-    got, expected = both(program(target, found))
+    got, expected = both(program(target, found), tmp_path, forks)
     assert np.all(expected == 0)
     assert np.all(np.abs(got) > 1e-4)
 
@@ -87,11 +94,11 @@ def test_a_framework_s_words_end_no_docstring() -> None:
     assert "\nimport os  #" not in program(target, found)
 
 
-def both(source: str) -> tuple[np.ndarray, np.ndarray]:
+def both(source: str, folder: Path, forks: Forks) -> tuple[np.ndarray, np.ndarray]:
     """What a program prints, run on its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", source], capture_output=True, text=True, check=True
-    )
+    (folder / "program.py").write_text(source, encoding="utf-8")
+    done = forks.run(folder, "program.py")
+    assert done.code == 0, done.stderr
     lines = dict(line.split(" ", 1) for line in done.stdout.splitlines())
     return tuple(np.array(eval_free(lines[name])) for name in ("got", "expected"))  # pyright: ignore
 
