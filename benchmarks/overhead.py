@@ -32,7 +32,7 @@ from benchmarks.costs.measure import bare_step, cost, spent, tried
 from benchmarks.costs.peers import CHOICES, PEERS, installed
 from benchmarks.costs.programs import PROGRAMS
 from benchmarks.costs.sessions import Plan, Session
-from benchmarks.costs.settings import BUDGETS, DENSE, EXEMPT, FIRST_EVERY, GRACE, WARM
+from benchmarks.costs.settings import BUDGETS, DENSE, EXEMPT, FIRST_EVERY, GRACE
 from benchmarks.costs.table import plain
 
 NAME = "benchmarks/overhead.py"
@@ -68,7 +68,7 @@ def plan(program: str, setting: str, options: argparse.Namespace, bare: float) -
         if bare < SMALL:
             steps, cycles = max(3 * EXEMPT, round(LONG / bare)), 1
     else:
-        steps, cycles = WARM + size, cycles if choice.leaves and not choice.peer else 1
+        steps, cycles = choice.settles + size, cycles if choice.leaves and not choice.peer else 1
     return Plan(
         program,
         setting,
@@ -111,14 +111,15 @@ def _setting(
     title, aim = CHOICES[name].title, target(program, name)
     if name in failed or not sessions:
         return {"title": title, "failed": failed.get(name, "not run")}
-    return {"title": title, "target": aim, **asdict(cost(sessions, ladder=CHOICES[name].ladder))}
+    seen = cost(sessions, ladder=CHOICES[name].ladder, settles=CHOICES[name].settles)
+    return {"title": title, "target": aim, **asdict(seen)}
 
 
 def _budgets(
     program: str, settings: dict[str, Any], options: argparse.Namespace, bare: float
 ) -> list[dict[str, Any]]:
     """How budgets are kept, each in one long run."""
-    quiet = settings.get("listening", {}).get("quiet")
+    paired = settings.get("listening", {}).get("paired")
     steps = max(options.budget_steps, min(3000, round(options.budget_seconds / bare)))
     steps += _exempt(settings.get("default", {}), bare)
     rows: list[dict[str, Any]] = []
@@ -129,7 +130,7 @@ def _budgets(
         if isinstance(answer, str):
             rows.append({"budget": budget, "failed": answer})
         else:
-            listening = max(0.0, quiet[0] - 1) if quiet else 0.0
+            listening = max(0.0, paired - 1) if paired else 0.0
             rows.append(asdict(spent(answer, budget, listening)))
     return rows
 

@@ -35,6 +35,8 @@ class Cost:
         quiet: The same with the quietest tenth of a process's steps in place of the mean, and that
             of its bare ones; where few steps are measured, those keep their mean.
         wall: The same as `cpu`, of elapsed time.
+        paired: CPU time of the middle step of a block over that of the bare blocks next to it: the
+            median over all blocks, which tells small differences where there are many short ones.
         unmeasured: CPU time of an unmeasured step; None where there is none.
         measured: CPU time of a measured step, or of any where all are alike.
         every: One step of how many is measured in the long run.
@@ -49,6 +51,7 @@ class Cost:
     cpu: Ratio
     quiet: Ratio
     wall: Ratio
+    paired: float
     unmeasured: float | None
     measured: float | None
     every: int
@@ -60,21 +63,24 @@ class Cost:
     written: float
 
 
-def cost(sessions: Sequence[Session], *, ladder: bool = False) -> Cost:
+def cost(sessions: Sequence[Session], *, ladder: bool = False, settles: int = WARM) -> Cost:
     """What a setting costs, seen in several processes.
 
     Args:
         sessions: What was seen of each of them.
         ladder: Whether the setting measures few steps.
+        settles: First steps of a block that count nowhere, where all are measured alike.
     """
     every = max(block.every for one in sessions for block in one.watched)
     blocks = [block for one in sessions for block in one.watched]
-    cpu = _Composed(sessions, "cpu", every, ladder=ladder)
+    first = DENSE if ladder else settles
+    cpu = _Composed(sessions, "cpu", every, first, ladder=ladder)
     steps = sum(len(block.steps) for block in blocks)
     return Cost(
         cpu=spread(cpu.typical),
         quiet=spread(cpu.quietest),
-        wall=spread(_Composed(sessions, "wall", every, ladder=ladder).typical),
+        wall=spread(_Composed(sessions, "wall", every, first, ladder=ladder).typical),
+        paired=_paired(sessions, first),
         unmeasured=cpu.unmeasured,
         measured=cpu.measured,
         every=every,
@@ -84,6 +90,15 @@ def cost(sessions: Sequence[Session], *, ladder: bool = False) -> Cost:
         processes=cpu.quietest,
         peak=max(one.peak for one in sessions),
         written=sum(one.written for one in sessions) / steps,
+    )
+
+
+def _paired(sessions: Sequence[Session], first: int) -> float:
+    return median(
+        median(step.cpu for step in block.steps[first:] or block.steps)
+        / median(step.cpu for step in one.beside(i))
+        for one in sessions
+        for i, block in enumerate(one.watched)
     )
 
 
@@ -103,8 +118,10 @@ class _Composed:
     long run.
     """
 
-    def __init__(self, sessions: Sequence[Session], kind: str, every: int, *, ladder: bool) -> None:
-        self._kind = kind
+    def __init__(
+        self, sessions: Sequence[Session], kind: str, every: int, first: int, *, ladder: bool
+    ) -> None:
+        self._kind, self._first = kind, first
         parts = [self._of(one, ladder=ladder) for one in sessions]
         measured = [ratio for one in parts for ratio in one.measured]
         self.measured = mean(measured) if measured else None
@@ -126,7 +143,7 @@ class _Composed:
             for number, step in enumerate(block.steps):
                 is_measured = not ladder or number in (block.measured or ())
                 # Of a dense start the later half tells what a measured step takes.
-                if number >= ((DENSE // 2 if is_measured else DENSE) if ladder else WARM):
+                if number >= (DENSE // 2 if ladder and is_measured else self._first):
                     seen[is_measured].append(getattr(step, self._kind))
                     ratios[is_measured].append(seen[is_measured][-1] / mean(around))
         return _Parts(*ratios, tenth(seen[not ladder]) / tenth(bare))

@@ -14,6 +14,10 @@ from benchmarks.costs.programs import Training
 
 WARM = 3
 """First steps of a setting that describe the model, or fill caches: in no median."""
+SETTLED = 64
+"""First steps of a setting that measures all, which are measured more closely than those of a long
+run: it counts what comes then.
+"""
 DENSE = 10
 """First steps of a setting that measures few: traindx measures all of these closely."""
 NEVER = 10**9
@@ -141,6 +145,7 @@ class Choice:
         module: What must be installed.
         ladder: Whether it measures one step of many, so that many steps must be seen.
         budget: The largest fraction it may take, if it promises one.
+        settles: First steps that count nowhere.
         leaves: Whether the training is as before once it has finished, so that it can come again.
         peer: Whether it is another tool.
         collects: What it collects, of another tool.
@@ -151,6 +156,7 @@ class Choice:
     module: str = "torch"
     ladder: bool = False
     budget: float | None = None
+    settles: int = WARM
     leaves: bool = True
     peer: bool = False
     collects: str = ""
@@ -163,7 +169,8 @@ def _traindx(title: str, *, budget: float | None = None, **arguments: Any) -> Ch
         return Traindx(training, folder, **given)
 
     ladder = "every" not in arguments
-    return Choice(title, attach, "traindx", ladder, budget)
+    settles = SETTLED if arguments.get("every") == 1 else WARM
+    return Choice(title, attach, "traindx", ladder, budget, settles)
 
 
 AGAIN = "again"

@@ -131,6 +131,8 @@ class Training:
         heavy: How much more every fourth measured step costs.
         warming: How much more measuring costs in the first hundred steps.
         listening: What listening takes of every step.
+        saving: What saving and judging take after a measured one, in steps; of every sixteenth ten
+            times as much.
         base: Seconds of a step.
     """
 
@@ -145,13 +147,14 @@ class Training:
         heavy: float = 1.0,
         warming: float = 1.0,
         listening: float = 0.0,
+        saving: float = 0.0,
         base: float = 1.0,
     ) -> None:
         self.cost, self.budget, self.noise, self.drift = cost, budget, noise, drift
         self.bursts, self.heavy, self.warming = bursts, heavy, warming
         self.clock = Clock()
         self.cadence = Cadence(budget=budget, clock=self.clock)
-        self.listening, self.base = listening, base
+        self.listening, self.saving, self.base = listening, saving, base
         self.random = random.Random(0)
         self.spent = self.total = 0.0
         self.measured = self.exempt = 0
@@ -179,8 +182,17 @@ class Training:
         if due:
             self.measured += 1
             self.exempt += self.cadence.since is None
+            self._save(step, base)
             self.cadence.adapt(step)
             self.cadence.skip_time()
+
+    def _save(self, step: int, base: float) -> None:
+        seconds = self.saving * base * (1 if self.measured % 16 else 10)
+        self.clock.now += seconds
+        self.cadence.spending.follow(seconds)
+        if step >= EXEMPT:
+            self.spent += seconds
+            self.total += seconds
 
     def _extra(self, step: int, base: float) -> float:
         extra = self.cost * base * math.exp(self.random.gauss(0, self.noise))
@@ -250,6 +262,22 @@ def test_what_listening_takes_is_taken_off_the_budget(mood, budget):
                 options = {**MOODS[mood], "listening": part * budget}
                 training = Training(cost, budget, **options).train(steps)
                 assert training.whole <= 1.3, (part, cost, steps)
+
+
+@pytest.mark.parametrize("mood", MOODS)
+@pytest.mark.parametrize("budget", [0.01, 0.03, 0.1])
+def test_what_saving_and_judging_take_is_covered_by_the_budget(mood, budget):
+    for saving in (0.1, 0.5, 2.0):
+        for cost in (0.3, 1.0, 10.0):
+            options = {**MOODS[mood], "saving": saving, "listening": 0.2 * budget}
+            training = Training(cost, budget, **options).train(10_000)
+            assert training.whole <= 1.3, (saving, cost)
+
+
+def test_a_commit_now_and_then_does_not_thin_the_ladder_by_its_own():
+    training = Training(0.3, 0.03, saving=0.02).train(20_000)
+    assert training.cadence.every == 32
+    assert training.share <= 1.0
 
 
 @pytest.mark.parametrize("listening", [0.0301, 0.05, 0.5])

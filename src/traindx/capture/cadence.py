@@ -161,7 +161,7 @@ _MARGIN = 1.1
 
 
 class Spending:
-    """What measured steps take longer than the unmeasured ones before them, and listening.
+    """What measured steps take longer than the unmeasured ones, what comes of them, and listening.
 
     Taken from the duration of whole steps, since a tool's own clock does not see what it costs in
     caches and memory. Medians keep a pause of the machine, or of the script, from being taken for
@@ -175,6 +175,7 @@ class Spending:
         budget: The same.
         listening: Seconds that listening takes of an unmeasured step; None while unknown.
         spent: Seconds that measured steps took longer.
+        followed: Seconds that saving and judging took after them.
     """
 
     def __init__(self, budget: float) -> None:
@@ -182,7 +183,7 @@ class Spending:
         self._costs: deque[float] = deque(maxlen=31)
         self._bare: deque[float] = deque(maxlen=33)
         self.listening: float | None = None
-        self.spent = self._total = 0.0
+        self.spent = self.followed = self._total = 0.0
         self._exempt_total = self._exempt_spent = 0.0
         self._unbilled: list[float] = []
 
@@ -199,7 +200,14 @@ class Spending:
 
     def begin(self) -> None:
         """What was spent so far is exempt from the budget."""
-        self._exempt_total, self._exempt_spent = self._total, self.spent
+        self._exempt_total, self._exempt_spent = self._total, self.spent + self.followed
+
+    def follow(self, seconds: float) -> None:
+        """Take what saving and judging took after the measured step noted last."""
+        self.followed += seconds
+        if self._costs and (bare := self.bare):
+            # Now and then a commit comes with it, of which the next step has none.
+            self._costs[-1] += min(seconds / bare, abs(self._costs[-1]) + _NOISE)
 
     def unmeasured(self, seconds: float) -> None:
         """Take an unmeasured step."""
@@ -245,7 +253,7 @@ class Spending:
         total = self._total - self._exempt_total
         if total <= 0:
             return None
-        measuring = max(0.0, (self.spent - self._exempt_spent) / total)
+        measuring = max(0.0, (self.spent + self.followed - self._exempt_spent) / total)
         return measuring + (1 - measuring) * (self.listening_fraction or 0.0)
 
     @property
@@ -259,7 +267,7 @@ class Spending:
         if bare is None or len(self._costs) < _ENOUGH:
             return True
         total = max(self._total - self._exempt_total, _LEAST * bare)
-        spent = self.spent - self._exempt_spent + bare * max(self._costs)
+        spent = self.spent + self.followed - self._exempt_spent + bare * max(self._costs)
         return spent <= _MARGIN * self.left * total
 
     def interval(self, every: int) -> int:

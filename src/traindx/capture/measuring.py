@@ -161,12 +161,14 @@ class Measuring(Listening):
     def _end_round(self) -> None:
         step = self._rounds.step
         if self._measuring:
-            self._journal.write(self._measured(step), measured=True)
+            portion, before = self._measured(step), self._journal.seconds
+            self._journal.write(portion, measured=True)
+            self._cadence.spending.follow(self._journal.seconds - before)
             self._refer_to_no_tensor()
             if reason := self._cadence.adapt(step):
                 detail: dict[str, Json] = {"every": self._cadence.every, "reason": reason}
                 self._journal.event(step + 1, EventKind.CADENCE, detail)
-            self._cadence.skip_time()  # writing and judging are told apart
+            self._cadence.skip_time()  # of the next step, saving and judging are no part
         else:
             self._cadence.step_ended(measured=False, step=step)
             overdue = self._cadence.mark >= self._journal.overdue_at
