@@ -22,7 +22,7 @@ MAY_SYNC = {
     "capture/arrays.py::numbers": "an array of NumPy's",
     "capture/quiet.py::Quiet._read": "a loss that is on the host",
     "capture/transfer.py::_plain": "what is on the host, or what a copy has brought there",
-    "stats/memory.py::array": "a view of a tensor that is on the host already",
+    "stats/memory.py::in_numpy": "a view of a tensor that is on the host already",
     "stats/host.py::_of_large": "a view of a tensor that is on the host already",
     "stats/host.py::_sums_of_each": "arrays of NumPy's",
 }

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from traindx.stats.memory import BLOCK, Array, array, pieces
+from traindx.stats.memory import BLOCK, Array, in_numpy, pieces
 
 
 def sums(values: Tensor) -> tuple[float, float, float, float, int]:
@@ -18,7 +18,7 @@ def sums(values: Tensor) -> tuple[float, float, float, float, int]:
     """
     counts = np.zeros(256, np.int64)
     for piece in pieces(values.view(torch.uint8), BLOCK):
-        counts += array(torch.bincount(piece.reshape(-1), minlength=256))
+        counts += in_numpy(torch.bincount(piece.reshape(-1), minlength=256))
     there = counts > 0
     codes, counts = _codes(values.dtype)[there], counts[there]
     total = float(codes.dot(counts))
@@ -30,4 +30,4 @@ def sums(values: Tensor) -> tuple[float, float, float, float, int]:
 @lru_cache
 def _codes(dtype: torch.dtype) -> Array:
     """The numbers that the 256 codes of an 8-bit type stand for."""
-    return array(torch.arange(256, dtype=torch.uint8, device="cpu").view(dtype).double())
+    return in_numpy(torch.arange(256, dtype=torch.uint8, device="cpu").view(dtype).double())

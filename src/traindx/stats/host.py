@@ -26,9 +26,9 @@ from traindx.stats.memory import (
     BLOCK,
     SAMPLE,
     Array,
-    array,
     batch_sample,
     in_memory_order,
+    in_numpy,
     pieces,
     sample,
     sampled,
@@ -72,7 +72,7 @@ Measured with two threads: 1.3 times at 2^18 and at 2^21 elements, slower at 2^1
 """
 
 _FEW_THREADS = 4
-"""Up to which the one pass of `native`, in one thread, is faster than those of torch in several."""
+"""Up to which the one pass of `native` is taken, in one thread; not measured beyond two."""
 
 _ROWS = 1024
 """Elements of one sum of squares where threads share them."""
@@ -252,7 +252,7 @@ def _flat(tensor: Tensor) -> Array:
     """All elements in float32 or float64 and one dimension: a view of dense memory, or a copy."""
     if tensor.is_neg():
         tensor = tensor.resolve_neg()
-    return array(wide(tensor)).ravel("K")
+    return in_numpy(wide(tensor)).ravel("K")
 
 
 def _is_dense(values: Tensor) -> bool:
@@ -262,8 +262,8 @@ def _is_dense(values: Tensor) -> bool:
 def _some(values: Tensor, start: int) -> Array:
     """About 4,096 of the elements in float32 or float64."""
     if _is_dense(values):
-        return sampled(array(values.view(-1)), values.shape, start)
-    return array(wide(sample(values, start)))
+        return sampled(in_numpy(values.view(-1)), values.shape, start)
+    return in_numpy(wide(sample(values, start)))
 
 
 def _blocks(values: Tensor) -> Iterator[Array]:
@@ -272,13 +272,13 @@ def _blocks(values: Tensor) -> Iterator[Array]:
     What is not dense, or of a half type, is copied into one buffer: the next block overwrites it.
     """
     if _is_dense(values):
-        flat = array(values.view(-1))
+        flat = in_numpy(values.view(-1))
         for start in range(0, flat.size, BLOCK):
             yield flat[start : start + BLOCK]
         return
     dtype = torch.float64 if values.dtype is torch.float64 else torch.float32
     buffer = torch.empty(min(BLOCK, values.numel()), dtype=dtype, device="cpu")
-    held = array(buffer)
+    held = in_numpy(buffer)
     for piece in pieces(values, BLOCK):
         part = buffer[:size] if (size := piece.numel()) < BLOCK else buffer
         (part if piece.dim() == 1 else part.view(piece.shape)).copy_(piece)
@@ -345,7 +345,7 @@ def _centred(size: int, blocks: Callable[[], Iterable[Array]], near: float) -> t
 @np.errstate(all="ignore")
 def batch_share(tensor: Tensor, start: int) -> float:
     """As `traindx.stats.batch_share`."""
-    entries = array(batch_sample(tensor, start).double())
+    entries = in_numpy(batch_sample(tensor, start).double())
     centred = (entries - _sum(entries) / entries.shape[0]).ravel()
     entries = entries.ravel()
     return float(np.float64(centred.dot(centred)) / entries.dot(entries))
@@ -359,7 +359,7 @@ def exponents(tensor: Tensor, start: int, scale: Number | None) -> Tensor:
     """As `traindx.stats.exponents`."""
     some = _flat(tensor) if tensor.numel() < _SMALL else _some(in_memory_order(tensor), start)
     if scale is not None:
-        some = array(_tensor_of(some) / scale)
+        some = in_numpy(_tensor_of(some) / scale)
     kind, shift, bias = _LAYOUTS[some.itemsize]
     places = (cast(Any, some).view(kind) >> kind(shift)).astype(np.intp)
     with_sign = np.bincount(places, minlength=4 * (bias + 1))

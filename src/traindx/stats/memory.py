@@ -31,7 +31,7 @@ _Flat = TypeVar("_Flat", bound=Any)
 Array = NDArray[Any]
 
 
-def array(tensor: Tensor) -> Array:
+def in_numpy(tensor: Tensor) -> Array:
     """The very memory of a tensor on the CPU."""
     return tensor.numpy()
 

@@ -21,7 +21,8 @@ class Row(NamedTuple):
         size: Elements.
         total: Sum of the elements.
         m2: Sum of the squares of their distances from the mean.
-        min: Least element; of a large tensor on the CPU among those of the sample.
+        min: Least element; of a large tensor on the CPU, where it takes several passes, among those
+            of the sample.
         max: Greatest element; likewise.
         nonfinite: Elements that are NaN or infinite; -1 where only `min` and `max` can tell.
         sampled: Elements looked at for `nonzero`.
