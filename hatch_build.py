@@ -18,7 +18,8 @@ from packaging.tags import platform_tags
 
 FOLDER = Path("src", "traindx", "stats")
 # Not -ffast-math: linked into a library, it changes the arithmetic of the whole process.
-FLAGS = ["-O3", "-std=c11", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC"]
+MATHEMATICS = ["-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"]
+FLAGS = ["-O3", "-std=c11", *MATHEMATICS, "-shared", "-fPIC"]
 # Some compilers know no functions by generation of processor: the plain ones then serve all.
 ATTEMPTS: list[list[str]] = [[], ["-DTRAINDX_PLAIN"]]
 

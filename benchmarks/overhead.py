@@ -22,13 +22,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from math import nan
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.costs import conditions, results
-from benchmarks.costs.measure import bare_step, cost, spent, tried
+from benchmarks.costs.measure import Estimate, bare_step, cost, spent, tried
 from benchmarks.costs.peers import CHOICES, PEERS, installed
 from benchmarks.costs.programs import PROGRAMS
 from benchmarks.costs.sessions import Plan, Session
@@ -42,6 +43,8 @@ SHORT = 0.2
 """Part of the other blocks' length: small differences want many short blocks beside each other."""
 SMALL = 0.01
 """Seconds of a bare step up to which the budget is what says how many steps are measured."""
+MORE = 3
+"""Times as many short blocks of such steps: beside them listening is a larger part of a budget."""
 LONG = 16.0
 """Seconds of such steps in which measuring at its first interval takes what is exempt from the
 budget, where it exceeds that, and as many again."""
@@ -63,6 +66,7 @@ def plan(program: str, setting: str, options: argparse.Namespace, bare: float) -
     choice = CHOICES[setting]
     if setting == "listening":
         size, cycles = max(4, round(SHORT * size)), round(2 / SHORT)
+        cycles *= MORE if bare < SMALL else 1
     if choice.ladder:
         steps, cycles = DENSE + max(20, size), cycles if size > 20 else max(1, cycles // 2)
         if bare < SMALL:
@@ -119,7 +123,8 @@ def _budgets(
     program: str, settings: dict[str, Any], options: argparse.Namespace, bare: float
 ) -> list[dict[str, Any]]:
     """How budgets are kept, each in one long run."""
-    paired = settings.get("listening", {}).get("paired")
+    paired = settings.get("listening", {}).get("paired", (1.0, nan))
+    listening = Estimate(max(0.0, paired[0] - 1), paired[1])
     steps = max(options.budget_steps, min(3000, round(options.budget_seconds / bare)))
     steps += _exempt(settings.get("default", {}), bare)
     rows: list[dict[str, Any]] = []
@@ -130,7 +135,6 @@ def _budgets(
         if isinstance(answer, str):
             rows.append({"budget": budget, "failed": answer})
         else:
-            listening = max(0.0, paired - 1) if paired else 0.0
             rows.append(asdict(spent(answer, budget, listening)))
     return rows
 

@@ -133,6 +133,17 @@ def test_the_newest_numbers_are_the_last_ones_of_each_series() -> None:
     assert not len(run.newest("param.rms", model="other").steps)
 
 
+def test_the_newest_numbers_of_rows_that_hold_different_places() -> None:
+    run, rng = Run(), random.Random(0)
+    sites = tuple(Site("net", f"{i}") for i in range(LONG + 4))
+    rows = [tuple(("param.rms", site) for site in some) for some in (sites[:LONG], sites[4:])]
+    for step, names in enumerate([rows[0], rows[0], rows[1], rows[1], rows[0], rows[1]]):
+        run.add(bundle(step, (), names, rng))
+    newest = run.newest("param.rms", sites)
+    assert newest.steps.tolist() == [4] * 4 + [5] * LONG
+    assert newest.values.tolist() == [series.last for series in run.series("param.rms")]
+
+
 def test_the_newest_of_a_place_that_is_written_by_itself() -> None:
     run = Run([*written(30), *one_by_one([bundle(30, GRADS[:1], SIZES[:1], random.Random(9))])])
     assert run.newest("grad.rms", WEIGHTS[:2]).steps.tolist() == [30, 29]

@@ -109,6 +109,7 @@ def test_a_series_gives_its_ends_and_neighbourhoods(series: Series) -> None:
     assert (series.first, series.last, series.first_step, series.step) == (4.0, 1.0, 0, 8)
     assert (len(series), list(series)[1]) == (4, (1, 2.0))
     assert (list(series.tail(2)), list(series.tail(9))) == ([1.0, 1.0], [4.0, 2.0, 1.0, 1.0])
+    assert (list(series.head(2)), list(series.head(9))) == ([4.0, 2.0], [4.0, 2.0, 1.0, 1.0])
     assert list(series.before_last(2)) == [2.0, 1.0]
     assert list(series.before_last(9)) == [4.0, 2.0, 1.0]
     assert (list(series.tail(0)), list(series.before_last(0))) == ([], [])
@@ -396,3 +397,13 @@ def test_a_long_run_loads_as_it_grew(tmp_path: Path, portion: int) -> None:
     for kind in EventKind:
         assert grown.events(kind) == loaded.events(kind)
         assert grown.num_events(kind) == loaded.num_events(kind)
+
+
+def test_a_run_counts_what_ceases_to_be_finite() -> None:
+    run = Run([Scalar(0, "loss", 1.0, Site("net")), Scalar(0, "lr", math.inf, Site("", "SGD"))])
+    assert run.breaks == 0  # a rate ends neither well nor badly
+    for step, loss in enumerate((math.nan, math.nan, 1.0, math.inf), start=1):
+        run.add(Scalar(step, "loss", loss, Site("net")))
+    assert run.breaks == 2
+    run.add(Record(4, Site("net", "0.weight"), Point.GRAD, TensorStats(2, 0, 0, 0, 0, nonfinite=1)))
+    assert run.breaks == 3

@@ -6,8 +6,10 @@ import importlib.util
 import math
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -21,8 +23,35 @@ from traindx.stats import native, summarize
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = native.LIBRARY.with_name("sums.c")
 DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
+SIZE = 100_003
+PLACES = [0, 31, 32, 1695, 1696, 9887, 9888, 99_999, 100_000, SIZE - 1]
+"""Where rows and blocks, read from the end, begin and end among so many elements."""
+KINDS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "all alike": lambda some: torch.full_like(some, 1 / 3),
+    "far from zero": lambda some: some - 1e4,
+    "signed zeros": lambda some: torch.where(some < 0.5, -0.0, some),
+    "denormal": lambda some: some * 1e-41,
+    "squares that vanish": lambda some: some * 1e-25,
+    "squares that overflow": lambda some: some * 1e30,
+    "one large": lambda some: torch.cat([some[:-1], some.new_tensor([6e4])]),
+}
 compiled = [SOURCE] if COMPILED else []
 """For tests that there are only where something could be compiled."""
+
+
+class Found(NamedTuple):
+    """What one pass finds, by its names."""
+
+    shift: float
+    total: float
+    square: float
+    low: float
+    high: float
+    nonzero: float
+
+
+def found_in(tensor: torch.Tensor) -> Found:
+    return Found(*native.sums(tensor, tensor.numel(), zeros=True))
 
 
 def hook() -> ModuleType:
@@ -61,7 +90,7 @@ def test_every_number_of_a_half_type_is_read_as_torch_reads_it(dtype, _source, p
     for functions in (native.FUNCTIONS, plain):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(native, "FUNCTIONS", functions)
-            found = [native.sums(code) for code in codes.split(1)]
+            found = [found_in(code) for code in codes.split(1)]
         lows = torch.tensor([sums.low for sums in found], dtype=torch.float64)
         assert torch.equal(lows[finite], expected[finite])
         assert torch.equal(lows.isnan(), expected.isnan())
@@ -86,7 +115,7 @@ def test_functions_for_any_processor_find_the_same(dtype, _source, plain, size, 
     for functions in (native.FUNCTIONS, plain):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(native, "FUNCTIONS", functions)
-            sums = native.sums(tensor)
+            sums = found_in(tensor)
         apart = values - sums.shift
         scale = float(np.sqrt(np.sum(apart**2) * size))
         assert abs(sums.total - float(apart.sum())) <= bound * scale
@@ -98,21 +127,69 @@ def test_functions_for_any_processor_find_the_same(dtype, _source, plain, size, 
 @pytest.mark.parametrize("_source", compiled)
 def test_whole_numbers_about_zero_are_summed_exactly(_source):
     tensor = (torch.arange(100_000) % 7 - 3).float()
-    sums = native.sums(tensor)
+    sums = found_in(tensor)
     assert (sums.shift, sums.total) == (0.0, float(tensor.double().sum()))
     assert sums.square == float(tensor.double().square().sum())
 
 
-@pytest.mark.parametrize("place", [0, 31, 32, 8191, 8192, 99_999])
+@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("_source", compiled)
 def test_no_element_is_passed_over(place, _source):
     for dtype in DTYPES:
-        tensor = torch.zeros(100_000, dtype=dtype)
+        tensor = torch.zeros(SIZE, dtype=dtype)
         tensor[place] = -3.0
         row = summarize(tensor, sample_at=0)
         assert (row.min, row.max, row.total) == (-3.0, 0.0, -3.0)
-        assert (row.sampled, row.nonzero) == (100_000, 1)
-        assert row.m2 == pytest.approx(9 - 9e-5)
+        assert (row.sampled, row.nonzero) == (SIZE, 1)
+        assert row.m2 == pytest.approx(9 - 9 / SIZE)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("_source", compiled)
+def test_one_number_that_is_not_finite_is_seen_wherever_it_is(place, value, _source):
+    for dtype in DTYPES:
+        tensor = torch.linspace(-1, 1, SIZE).to(dtype)
+        tensor[place] = value
+        row = summarize(tensor, sample_at=0)
+        assert (row.nonfinite, row.nonzero) == (1, np.count_nonzero(tensor.double().numpy()))
+        assert math.isnan(row.numbers()[1])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("_source", compiled)
+@given(
+    size=st.one_of(st.integers(1, 200), st.sampled_from([8191, 8192, 8193, 16_415, 24_577])),
+    skipped=st.integers(0, 3),
+    seed=st.integers(0, 10_000),
+)
+def test_numbers_of_every_kind_are_right(dtype, kind, _source, size, skipped, seed):
+    generator = torch.Generator().manual_seed(seed)
+    some = KINDS[kind](torch.randn(size + skipped, generator=generator, dtype=torch.float64))
+    most = torch.finfo(dtype).max
+    tensor = some.clamp(-most, most).to(dtype)[skipped:]
+    values = tensor.double().numpy().astype(np.longdouble)
+    row = summarize(tensor, sample_at=0)
+    assert (row.min, row.max) == (float(values.min()), float(values.max()))
+    assert (row.sampled, row.nonzero) == (size, np.count_nonzero(values))
+    bound = 1e-12 if dtype is torch.float64 else 1e-4
+    m2 = float(np.sum((values - values.mean()) ** 2))
+    if values.mean() ** 2 <= 1.1e8 * m2 / size or m2 == 0:
+        assert row.m2 == pytest.approx(m2, rel=bound, abs=0)
+    assert row == summarize(tensor.clone(), sample_at=0)  # wherever it lies in memory
+    without = row._replace(sampled=0, nonzero=0)
+    assert summarize(tensor) == without
+
+
+@pytest.mark.parametrize("_source", compiled)
+def test_where_the_elements_lie_between_addresses_of_their_width_they_are_read_too(_source):
+    values = np.arange(1, 10_002, dtype=np.float32)
+    memory = np.zeros(values.nbytes + 1, np.uint8)
+    memory[1:] = values.view(np.uint8)
+    tensor = torch.from_numpy(np.frombuffer(memory.data, np.float32, offset=1))
+    assert tensor.data_ptr() % 4 == 1
+    assert summarize(tensor) == summarize(torch.from_numpy(values))
 
 
 def test_denormal_numbers_stay_what_they_were_for_the_training():
@@ -147,7 +224,7 @@ def test_a_library_that_is_none_is_passed_over(tmp_path, content):
 @pytest.mark.parametrize("source", compiled)
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("return 1;", "return 0;"), ("sums_version", "version"), ("traindx_##NAME", "other_##NAME")],
+    [("return 2;", "return 1;"), ("sums_version", "version"), ("traindx_##NAME", "other_##NAME")],
 )
 def test_a_library_of_another_source_is_passed_over(tmp_path, source, old, new):
     root = copied(tmp_path)

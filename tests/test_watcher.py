@@ -100,6 +100,16 @@ def test_it_watches_without_a_block_until_it_is_closed() -> None:
     assert len(files()) == 1
 
 
+def test_the_run_goes_up_to_the_last_step_whenever_somebody_asks() -> None:
+    net = mlp()
+    optimizer = sgd(net)
+    with watch(net, every=1) as w:
+        for step in range(5):
+            train(net, optimizer, steps=1)
+            assert w.run.step == step
+            assert w.run.measured_steps == step + 1
+
+
 def test_findings_are_known_in_the_middle_of_the_training() -> None:
     net = mlp()
     optimizer = sgd(net)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, median, quantiles
+from math import exp, log, nan, sqrt
+from statistics import fmean, median, quantiles, stdev
 from typing import NamedTuple
 
-from benchmarks.costs.sessions import FailedError, Plan, Session, session
+from benchmarks.costs.sessions import FailedError, Plan, Session, Step, session
 from benchmarks.costs.settings import DENSE, EXEMPT, WARM
 
 LIMIT = 3
@@ -26,6 +27,13 @@ class Ratio(NamedTuple):
     high: float
 
 
+class Estimate(NamedTuple):
+    """A number, and its standard error; NaN where a single value tells none."""
+
+    value: float
+    error: float
+
+
 @dataclass(frozen=True)
 class Cost:
     """What a setting costs, in bare steps.
@@ -33,10 +41,11 @@ class Cost:
     Attributes:
         cpu: Mean CPU time in the long run: of unmeasured and measured steps in their proportion.
         quiet: The same with the quietest tenth of a process's steps in place of the mean, and that
-            of its bare ones; where few steps are measured, those keep their mean.
+            of its bare ones. Where few steps are measured, those keep their mean, and so do steps
+            after which what others have left is saved and judged.
         wall: The same as `cpu`, of elapsed time.
-        paired: CPU time of the middle step of a block over that of the bare blocks next to it: the
-            median over all blocks, which tells small differences where there are many short ones.
+        paired: CPU time of the middle steps of a block over that of the bare blocks beside it, over
+            all blocks: it tells small differences where there are many short ones.
         unmeasured: CPU time of an unmeasured step; None where there is none.
         measured: CPU time of a measured step, or of any where all are alike.
         every: One step of how many is measured in the long run.
@@ -51,7 +60,7 @@ class Cost:
     cpu: Ratio
     quiet: Ratio
     wall: Ratio
-    paired: float
+    paired: Estimate
     unmeasured: float | None
     measured: float | None
     every: int
@@ -93,13 +102,39 @@ def cost(sessions: Sequence[Session], *, ladder: bool = False, settles: int = WA
     )
 
 
-def _paired(sessions: Sequence[Session], first: int) -> float:
-    return median(
-        median(step.cpu for step in block.steps[first:] or block.steps)
-        / median(step.cpu for step in one.beside(i))
+def _paired(sessions: Sequence[Session], first: int) -> Estimate:
+    # Logarithms, since of numbers that vary alike a ratio is greater than 1 on average.
+    ratios = [
+        _log_of_middle(block.steps[first:] or block.steps)
+        - fmean(_log_of_middle(bare) for bare in one.blocks_beside(i))
         for one in sessions
         for i, block in enumerate(one.watched)
-    )
+    ]
+    value, error = midmean(ratios)
+    # Two ratios next to each other share one of their two bare blocks: where all blocks vary alike,
+    # these correlate by 1/6, and the variance of a mean is greater by twice that.
+    return Estimate(exp(value), exp(value) * error * sqrt(4 / 3))
+
+
+def _log_of_middle(steps: Sequence[Step]) -> float:
+    return log(midmean([step.cpu for step in steps]).value)
+
+
+def midmean(values: Sequence[float]) -> Estimate:
+    """The mean of the middle half, for whose error the others count as the nearest of these.
+
+    Of values that vary as normal ones do it varies by an eighth less than the median, and what the
+    machine does to a quarter of them on either side moves it no more.
+
+    Source: Tukey and McLaughlin, "Less vulnerable confidence and significance procedures for
+    location based on a single sample", 1963.
+    """
+    ordered, out = sorted(values), len(values) // 4
+    kept = ordered[out : len(ordered) - out]
+    if len(kept) < 2:
+        return Estimate(fmean(kept), nan)
+    nearest = [min(max(value, kept[0]), kept[-1]) for value in ordered]
+    return Estimate(fmean(kept), stdev(nearest) * sqrt(len(ordered)) / len(kept))
 
 
 def spread(values: Sequence[float]) -> Ratio:
@@ -136,17 +171,33 @@ class _Composed:
 
     def _of(self, one: Session, *, ladder: bool) -> _Parts:
         ratios: tuple[list[float], list[float]] = [], []
-        seen: tuple[list[float], list[float]] = [], []
+        quiet: list[float] = []
+        saving: list[float] = []
         bare = [getattr(step, self._kind) for step in one.all_bare()]
         for i, block in enumerate(one.watched):
-            around = [getattr(step, self._kind) for step in one.beside(i)]
+            around = mean([getattr(step, self._kind) for step in one.beside(i)])
             for number, step in enumerate(block.steps):
                 is_measured = not ladder or number in (block.measured or ())
                 # Of a dense start the later half tells what a measured step takes.
-                if number >= (DENSE // 2 if ladder and is_measured else self._first):
-                    seen[is_measured].append(getattr(step, self._kind))
-                    ratios[is_measured].append(seen[is_measured][-1] / mean(around))
-        return _Parts(*ratios, tenth(seen[not ladder]) / tenth(bare))
+                if number < (DENSE // 2 if ladder and is_measured else self._first):
+                    continue
+                taken = getattr(step, self._kind)
+                ratios[is_measured].append(taken / around)
+                if is_measured == (not ladder):
+                    (saving if number in block.saved else quiet).append(taken)
+        return _Parts(*ratios, _quietest(quiet, saving, bare))
+
+
+def _quietest(quiet: Sequence[float], saving: Sequence[float], bare: Sequence[float]) -> float:
+    """The quietest tenth of some steps over that of bare ones.
+
+    No tenth would hold a step after which many are saved and judged: these count by their mean.
+    """
+    if not quiet:
+        return mean(saving) / tenth(bare)
+    share = len(saving) / (len(quiet) + len(saving))
+    later = mean(saving) if saving else 0.0
+    return ((1 - share) * tenth(quiet) + share * later) / tenth(bare)
 
 
 class _Parts(NamedTuple):
@@ -155,7 +206,8 @@ class _Parts(NamedTuple):
     Attributes:
         unmeasured: Of unmeasured steps.
         measured: Of measured ones; of all of them where all are alike.
-        quietest: Of the quietest tenth: of unmeasured steps where few are measured.
+        quietest: Of the quietest tenth, and of steps of saving in their proportion: of unmeasured
+            steps where few are measured.
     """
 
     unmeasured: list[float]
@@ -185,11 +237,13 @@ class Spent:
         budget: The largest fraction it may take.
         since: The step from which it is enforced; None if it is not, and nothing is promised: then
             all is counted from the first step on at which it could be.
-        measuring: CPU time that measured steps took longer than their neighbours, as a fraction.
+        measuring: CPU time that measured steps, and those of saving, took longer than their
+            neighbours, as a fraction.
         listening: What unmeasured steps take longer than bare ones, as a fraction.
         reported: What the run says of itself, of both.
         measured: Steps measured.
         steps: Steps seen.
+        error: The standard error of `listening`, which is seen in other processes.
     """
 
     budget: float
@@ -199,6 +253,7 @@ class Spent:
     reported: float | None
     measured: int
     steps: int
+    error: float
 
     @property
     def total(self) -> float:
@@ -206,7 +261,7 @@ class Spent:
         return self.measuring + self.listening
 
 
-def spent(one: Session, budget: float, listening: float) -> Spent:
+def spent(one: Session, budget: float, listening: Estimate) -> Spent:
     """What a budget was really spent.
 
     Args:
@@ -216,18 +271,15 @@ def spent(one: Session, budget: float, listening: float) -> Spent:
     """
     (block,) = one.watched
     measured = block.measured or frozenset()
+    busy = measured | block.saved
     exempt = EXEMPT if block.since is None else block.since
     costs: list[float] = []
-    for number in sorted(measured):
+    for number in sorted(busy):
         if exempt <= number < len(block.steps):
             near = range(max(exempt, number - NEIGHBOURS), number + NEIGHBOURS + 1)
-            beside = [
-                block.steps[i].cpu for i in near if i < len(block.steps) and i not in measured
-            ]
+            beside = [block.steps[i].cpu for i in near if i < len(block.steps) and i not in busy]
             costs.append(block.steps[number].cpu - median(beside))
-    unmeasured = [
-        step.cpu for i, step in enumerate(block.steps) if i >= exempt and i not in measured
-    ]
+    unmeasured = [step.cpu for i, step in enumerate(block.steps) if i >= exempt and i not in busy]
     typical = median(costs) if costs else 0.0
     taken = sum(min(cost, OUTLIER * typical) if typical > 0 else cost for cost in costs)
     steps = len(block.steps) - exempt
@@ -235,10 +287,11 @@ def spent(one: Session, budget: float, listening: float) -> Spent:
         budget=budget,
         since=block.since,
         measuring=taken / (steps * mean(unmeasured)),
-        listening=listening,
+        listening=listening.value,
         reported=block.reported,
-        measured=len(costs),
+        measured=sum(exempt <= number < len(block.steps) for number in measured),
         steps=steps,
+        error=listening.error,
     )
 
 

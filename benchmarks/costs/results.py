@@ -20,6 +20,8 @@ Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
 
 TOLERANCE = 1.3
 """By how much of itself a budget may be exceeded."""
+ERRORS = 2
+"""Standard errors on either side of what is seen, within which the truth is taken to be."""
 _COSTS = (
     "setting", "quiet CPU", "quartiles", "CPU", "wall", "unmeasured step", "measured step",
     "one in", "begin and end, ms", "steps", "MiB over bare", "kB a step", "target",
@@ -152,19 +154,27 @@ def _budget(one: Found) -> list[str]:
     if "failed" in one:
         return [f"{one['budget']:.0%}", one["failed"], *[""] * (len(_BUDGETS) - 2)]
     together = one["measuring"] + one["listening"]
-    since, reported = one.get("since"), one["reported"]
-    kept = "yes" if together <= TOLERANCE * one["budget"] else "no" if since else "not in force"
+    since, reported, error = one.get("since"), one["reported"], one.get("error", 0.0)
     return [
         f"{one['budget']:.0%}",
         "-" if since is None else str(since),
         f"{one['measuring']:.2%}",
-        f"{one['listening']:.2%}",
+        f"{one['listening']:.2%} ±{error:.2%}",
         f"{together:.2%}",
         "-" if reported is None else f"{reported:.2%}",
         str(one["measured"]),
         str(one["steps"]),
-        kept,
+        _kept(together, TOLERANCE * one["budget"], error, in_force=since is not None),
     ]
+
+
+def _kept(together: float, bound: float, error: float, *, in_force: bool) -> str:
+    """Whether a bound was kept, which no one can tell if it is within two standard errors."""
+    if not in_force:
+        return "yes" if together <= bound else "not in force"
+    if not together + ERRORS * error <= bound and not together - ERRORS * error > bound:
+        return "undecided"
+    return "yes" if together <= bound else "no"
 
 
 def insert(text: str, file: Path, name: str) -> None:

@@ -67,6 +67,7 @@ class Block:
         around: CPU seconds of beginning and ending the setting.
         since: The step from which the run itself says that its budget is enforced.
         reported: What it says it has taken since then, as a fraction.
+        saved: The steps after which what had been measured was saved and judged.
     """
 
     steps: list[Step]
@@ -75,6 +76,7 @@ class Block:
     around: float = 0.0
     since: int | None = None
     reported: float | None = None
+    saved: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,10 @@ class Session:
     def beside(self, i: int) -> list[Step]:
         """The bare steps next to a block in the setting."""
         return _warmed(self.bare[i : i + 2])
+
+    def blocks_beside(self, i: int) -> list[list[Step]]:
+        """The same, of each block for itself."""
+        return [_warmed([block]) for block in self.bare[i : i + 2]]
 
     def all_bare(self) -> list[Step]:
         """The bare steps of all blocks."""
@@ -182,7 +188,7 @@ def _trained(plan: Plan, folder: Path) -> Session:
         setting.finish()
         around = begun + time.process_time() - start
         said = (setting.measured, setting.every, around, setting.since, setting.reported)
-        watched.append(Block(steps, *said))
+        watched.append(Block(steps, *said, setting.saved))
         if not choice.leaves:
             break
         bare.append(Block(_timed(take(nothing), plan.bare)))

@@ -35,6 +35,7 @@ class Setting:
 
     Attributes:
         measured: The steps that were measured; None if all were alike.
+        saved: The steps after which what had been measured was saved and judged.
         every: One step of how many is measured in the long run.
         since: The step from which the tool itself says that its budget is enforced; None if it is
             not.
@@ -42,6 +43,7 @@ class Setting:
     """
 
     measured: frozenset[int] | None = None
+    saved: frozenset[int] = frozenset()
     every = 1
     since: int | None = None
     reported: float | None = None
@@ -75,10 +77,12 @@ class Traindx(Setting):
         super().__init__(training, folder)
         import traindx
 
+        self._steps = 0
+        self._saved: set[int] = set()
+        self._stop_noting = _note_saving(lambda: self._saved.add(self._steps))
         model, optimizer = training.model, training.optimizer
         self._watch = traindx.watch(model, optimizer, name="cost", folder=folder, **arguments)
         self.every = arguments.get("every", FIRST_EVERY)
-        self._steps = 0
 
     def after_step(self, loss: Tensor) -> None:
         self._steps += 1
@@ -86,7 +90,9 @@ class Traindx(Setting):
     def finish(self) -> None:
         from traindx.records import EventKind
 
+        self.saved = frozenset(self._saved)
         self._watch.close()
+        self._stop_noting()
         run = self._watch.run
         if run.steps < self._steps - 1:
             notes = [str(note.detail["text"]) for note in run.events(EventKind.NOTE)]
@@ -101,6 +107,20 @@ class Traindx(Setting):
         # The budget also passes over steps that cannot be paid for.
         measured = sum(step >= self.since for step in self.measured)
         self.every = max(self.every, round((self._steps - self.since) / max(measured, 1)))
+
+
+def _note_saving(note: Callable[[], None]) -> Callable[[], None]:
+    """Call `note` whenever traindx saves and judges; how to stop it."""
+    from traindx.capture.journal import Journal
+
+    original = Journal.hand_on
+
+    def hand_on(self: Journal) -> int:
+        note()
+        return original(self)
+
+    Journal.hand_on = hand_on
+    return lambda: setattr(Journal, "hand_on", original)
 
 
 class Floor(Setting):

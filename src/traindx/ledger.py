@@ -11,6 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from traindx.records import Site
@@ -26,7 +27,7 @@ NEVER = -(2**62)
 """The step at which what was never measured was measured last."""
 RECENT = 16
 """Rows that can be looked at together."""
-_MOST_WAITING = 128
+_MOST_WAITING = 256
 _FEW = 8
 _SHARED = 64
 """Tuples of sites, and layouts, that are remembered at most."""
@@ -107,16 +108,14 @@ class _Latest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Group(Generic[P]):
-    """The places of a row that hold the same quantity.
+    """The places of a row that hold the same quantity, one object for all rows with these.
 
     Attributes:
-        columns: Where in the row they stand.
         sites: Of each.
         places: Where in the newest numbers each is.
         pasts: What was measured before at each.
     """
 
-    columns: Any
     sites: tuple[Site, ...]
     places: Any
     pasts: list[P]
@@ -126,32 +125,31 @@ class _Kind(Generic[P]):
     """All numbers of one quantity.
 
     Attributes:
-        latest: The newest ones.
         pasts: What was measured before at each place, as far as it is filed.
         waiting: Rows to be filed.
         recent: The last rows, as long as each addition is one.
         additions: How often something was added.
         step: At which something was added last.
+        behind: Whether the last row is not yet among the newest numbers.
     """
 
     def __init__(self, width: int | None) -> None:
-        self.latest = _Latest(width)
+        self._latest = _Latest(width)
         self.pasts: dict[Site, P] = {}
         self.waiting: list[tuple[_Group[P], int, Reals]] = []
         self.recent: deque[tuple[_Group[P], int, Reals]] = deque(maxlen=RECENT)
         self.additions = 0
         self.step = NEVER
+        self.behind = False
 
-    def add(self, group: _Group[P], step: int, values: Reals) -> None:
-        """Take a row."""
-        latest = self.latest
-        latest.steps[group.places] = step
-        latest.values[group.places] = values
-        self.additions += 1
-        self.step = step
-        row = group, step, values
-        self.recent.append(row)
-        self.waiting.append(row)
+    def latest(self) -> _Latest:
+        """The newest numbers; most rows are followed by others before anybody asks for them."""
+        if self.behind:
+            group, step, values = self.recent[-1]
+            self._latest.steps[group.places] = step
+            self._latest.values[group.places] = values
+            self.behind = False
+        return self._latest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,11 +158,11 @@ class Layout(Generic[K, P]):
 
     Attributes:
         names: What and where, of each number.
-        groups: The same, what by what; none if a place comes twice.
+        groups: The same, what by what, and where in the row; none if a place comes twice.
     """
 
     names: tuple[tuple[K, Site], ...]
-    groups: tuple[tuple[K, _Kind[P], _Group[P]], ...]
+    groups: tuple[tuple[K, _Kind[P], Any, _Group[P]], ...]
 
 
 class Ledger(Generic[K, P]):
@@ -217,11 +215,10 @@ class Ledger(Generic[K, P]):
             columns.setdefault(key, []).append(i)
         if len(set(names)) < len(names):
             return Layout(names, ())
-        groups: list[tuple[K, _Kind[P], _Group[P]]] = []
+        groups: list[tuple[K, _Kind[P], Any, _Group[P]]] = []
         for key, some in columns.items():
             group = self._group(key, tuple(names[i][1] for i in some))
-            where = _in_a_row(np.array(some, np.intp))
-            groups.append((key, self._kinds[key], replace(group, columns=where)))
+            groups.append((key, self._kinds[key], _in_a_row(np.array(some, np.intp)), group))
         return Layout(names, tuple(groups))
 
     def _group(self, key: K, sites: tuple[Site, ...]) -> _Group[P]:
@@ -234,29 +231,37 @@ class Ledger(Generic[K, P]):
             for site in sites:
                 if site not in kind.pasts:
                     kind.pasts[site] = self._make(key, site)
-            places = _in_a_row(kind.latest.places(sites))
+            places = _in_a_row(kind.latest().places(sites))
             held = [kind.pasts[site] for site in sites]
-            found = self._shared[key, sites] = _Group(None, sites, places, held)
+            found = self._shared[key, sites] = _Group(sites, places, held)
         return found
 
     def before(self, layout: Layout[K, P]) -> Iterator[tuple[K, Any, Newest]]:
         """Of each quantity of a row its numbers' columns, and the newest ones so far."""
-        for key, kind, group in layout.groups:
-            latest, places = kind.latest, group.places
-            yield key, group.columns, Newest(latest.steps[places], latest.values[places])
+        for key, kind, columns, group in layout.groups:
+            latest, places = kind.latest(), group.places
+            yield key, columns, Newest(latest.steps[places], latest.values[places])
 
     def is_later(self, layout: Layout[K, P], step: int) -> bool:
         """Whether a step is later than all at which a place of a row was measured."""
         return all(
-            kind.step < step or bool((kind.latest.steps[group.places] < step).all())
-            for _, kind, group in layout.groups
+            kind.step < step or bool((kind.latest().steps[group.places] < step).all())
+            for _, kind, _, group in layout.groups
         )
 
     def put(self, layout: Layout[K, P], step: int, values: Reals) -> None:
         """Take a row, of a layout whose places are all different."""
-        for key, kind, group in layout.groups:
-            self.num_quantities += not kind.additions
-            kind.add(group, step, values[group.columns])
+        for key, kind, columns, group in layout.groups:
+            if kind.behind and kind.recent[-1][0] is not group:
+                kind.latest()
+            row = group, step, values[columns]
+            kind.recent.append(row)
+            kind.waiting.append(row)
+            kind.behind = True
+            kind.step = step
+            if not kind.additions:
+                self.num_quantities += 1
+            kind.additions += 1
             if len(kind.waiting) >= _MOST_WAITING:
                 self.file(key)
 
@@ -273,11 +278,12 @@ class Ledger(Generic[K, P]):
     def set_newest(self, key: K, site: Site, step: int, value: Any, added: int = 1) -> None:
         """Note what was added last at a place that was opened, and how much was."""
         kind = self._kinds[key]
-        place = kind.latest.index.get(site)
+        latest = kind.latest()
+        place = latest.index.get(site)
         if place is None:
-            place = int(kind.latest.places((site,))[0])
-        kind.latest.steps[place] = kind.step = step
-        kind.latest.values[place] = value
+            place = int(latest.places((site,))[0])
+        latest.steps[place] = kind.step = step
+        latest.values[place] = value
         self.num_quantities += not kind.additions
         kind.additions += added
         kind.recent.clear()  # no row of all sites any more
@@ -293,15 +299,16 @@ class Ledger(Generic[K, P]):
 
         kind = self._kinds[key]
         waiting, kind.waiting = kind.waiting, []
-        for _, some in groupby(waiting, key=_group_of):
+        for group, some in groupby(waiting, key=itemgetter(0)):
             rows = list(some)
             if len(rows) < _FEW:
-                _append(rows)
+                for _, step, own in rows:
+                    for past, value in zip(group.pasts, own.tolist(), strict=True):
+                        past.append(step, value)
             else:
                 steps = np.array([step for _, step, _ in rows], np.int64)
-                values = np.stack([values for _, _, values in rows])
-                turned = np.ascontiguousarray(np.moveaxis(values, 1, 0))
-                self._extend(rows[0][0].pasts, steps, turned)
+                turned = np.ascontiguousarray(np.moveaxis(_stacked(rows), 1, 0))
+                self._extend(group.pasts, steps, turned)
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -330,7 +337,7 @@ class Ledger(Generic[K, P]):
 
         With `values`, what that makes of those of all places is given in their place.
         """
-        latest = self._kinds[key].latest
+        latest = self._kinds[key].latest()
         found = latest.values if values is None else values(latest.values)
         if sites is not None:
             places = latest.find(sites)
@@ -345,27 +352,21 @@ class Ledger(Generic[K, P]):
 
         None if the last rows do not hold all of these sites, or there are too few.
         """
-        import numpy as np
-
         kind = self._kinds.get(key)
         if kind is None or not sites or not 0 < window <= len(kind.recent):
             return None
         last = list(kind.recent)[-window:]
         group = last[-1][0]
-        if any(row[0].pasts is not group.pasts for row in last):
+        if any(row[0] is not group for row in last):
             return None
-        chosen = self._columns(group, kind.latest, sites)
-        if chosen is None:
-            return None
-        rows = [values for _, _, values in last]
-        whole: Reals = np.reshape(np.concatenate(rows), (window, *rows[0].shape))
-        return whole[:, chosen]
+        chosen = self._columns(group, kind.latest(), sites)
+        return None if chosen is None else _stacked(last)[:, chosen]
 
     def _columns(self, group: _Group[P], latest: _Latest, sites: tuple[Site, ...]) -> Any:
         """Where in the numbers of a group those of some sites are; None if it lacks one."""
         import numpy as np
 
-        names = id(group.pasts), id(sites)
+        names = id(group), id(sites)
         known = self._chosen.get(names)
         if known is None or known[2] != len(latest.steps):
             if len(self._chosen) >= _SHARED:
@@ -374,19 +375,17 @@ class Ledger(Generic[K, P]):
             columns[group.places] = np.arange(len(group.sites))
             found = columns[latest.find(sites)]
             where = None if found.min() < 0 else _in_a_row(found)
-            known = self._chosen[names] = group.pasts, sites, len(latest.steps), where
+            known = self._chosen[names] = group, sites, len(latest.steps), where
         return known[3]
 
 
-def _group_of(row: tuple[_Group[P], int, Reals]) -> int:
-    return id(row[0].pasts)
+def _stacked(rows: Sequence[tuple[_Group[P], int, Reals]]) -> Reals:
+    """Rows of one group as one array, [rows, n] or with the fields behind."""
+    import numpy as np
 
-
-def _append(rows: list[tuple[_Group[P], int, Reals]]) -> None:
-    """File few rows of one group."""
-    for group, step, values in rows:
-        for past, value in zip(group.pasts, values.tolist(), strict=True):
-            past.append(step, value)
+    values = [own for _, _, own in rows]
+    whole: Reals = np.reshape(np.concatenate(values), (len(values), *values[0].shape))
+    return whole
 
 
 def _in_a_row(places: NDArray[np.intp]) -> Any:

@@ -80,9 +80,10 @@ class Measured:
     def add_number(self, quantity: str, site: Site, step: int, value: float) -> None:
         """Take a scalar."""
         series = self._scalars.open(quantity, site)
-        was_finite = not len(series) or series.last_finite == series.step
-        if quantity in TELLING and was_finite and not math.isfinite(value):
-            self._breaks(step)
+        if quantity in TELLING and not math.isfinite(value):
+            was_finite = not len(series) or series.last_finite == series.step
+            if was_finite:
+                self._breaks(step)
         series.append(step, value)
         self._scalars.set_newest(quantity, site, step, value)
         if quantity == "loss":
@@ -157,7 +158,7 @@ class Measured:
         ):
             self._breaks(step)
         self._scalars.put(layout, step, values)
-        if any(quantity == "loss" for quantity, _, _ in layout.groups):
+        if any(quantity == "loss" for quantity, *_ in layout.groups):
             self.loss_step = max(self.loss_step, step)
 
     # -- reading ---------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ how it was made. What is stored is the English text; `traindx.languages` finds i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import reduce
+from functools import cache, reduce
 from types import MappingProxyType
 
 _NOTHING: Mapping[str, object] = MappingProxyType({})
@@ -43,7 +43,13 @@ def say(template: str, /, **values: object) -> Message:
     The template must be a literal, which is how the tests find it and ask for its translation. A
     value that is a message itself is translated with it; any other is shown as it is.
     """
-    return Message(template.format_map(values), template, values)
+    return Message(template.format_map(values), template, values) if values else _plain(template)
+
+
+@cache
+def _plain(template: str) -> Message:
+    """A sentence without values: it is always the same, and rules say many that nobody reads."""
+    return Message(template.format_map(_NOTHING), template)
 
 
 def counted(number: int, one: str, many: str) -> Message:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from traindx.columns import Columns
 from traindx.errors import UsageError
@@ -58,6 +58,9 @@ class Run(Plots):
         verdict: What the rules said; None if they have not been run.
         path: The file it was loaded from, None while it is being recorded.
         step: The last step that is complete, -1 before the first.
+        remembered: What rules have found out of it: by what it is, the state that it follows from
+            and the result.
+        breaks: How often a loss, a parameter or a tensor that was finite has ceased to be.
     """
 
     def __init__(self, items: Iterable[Item] = (), *, path: Path | None = None) -> None:
@@ -67,6 +70,8 @@ class Run(Plots):
         self.losses: dict[str, LossFacts] = {}
         self.verdict: Verdict | None = None
         self.step = -1
+        self.breaks = 0
+        self.remembered: dict[object, tuple[object, Any]] = {}
         self._header: dict[str, Json] = {}
         self._pins = Pins()
         self._events = Events(self._pins)
@@ -113,6 +118,7 @@ class Run(Plots):
 
     def _breaks(self, step: int) -> None:
         """Something that was finite is so no more: what led there is kept in all series."""
+        self.breaks += 1
         measured = self._events.last_steps(EventKind.MEASURED, _BEFORE_TROUBLE)
         moment = (*measured, step - 1, step)
         self._measured.file_all()

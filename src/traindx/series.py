@@ -190,6 +190,10 @@ class Series:
         """The last step measured."""
         return self._steps[-1]
 
+    def head(self, size: int) -> Sequence[float]:
+        """The first `size` values, fewer if there are fewer."""
+        return self._values[:size]
+
     def tail(self, size: int) -> Sequence[float]:
         """The last `size` values, fewer if there are fewer."""
         return self._values[-size:] if size else ()

@@ -22,7 +22,6 @@ from traindx.findings import Verdict
 from traindx.messages import say
 from traindx.on_import import when_imported
 from traindx.records import RUN, Event, EventKind, Item, Sink
-from traindx.rules.batched import Batched
 from traindx.rules.engine import Engine
 from traindx.rules.judging import Judging
 from traindx.run import Run
@@ -36,6 +35,8 @@ if TYPE_CHECKING:
     from traindx.capture.capture import Capture
 
 _SECRET = re.compile(r"key|token|secret|password", re.IGNORECASE)
+_PATIENCE = 0.25
+"""Seconds for which measured steps may wait for others, to be stored and judged with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,6 @@ class Session:
         self._capture: Capture | None = None
         self.ended = False
         self._engine = Engine(run=self._run, judging=options.judging)
-        self._judge = Batched(self._engine)
         self._pid = os.getpid()
         self._store = self._open_store(name)
         self._write([Event(-1, EventKind.STARTED, RUN, self._header(name))])
@@ -104,7 +104,8 @@ class Session:
     @property
     def run(self) -> Run:
         """What has been measured up to now."""
-        self._judge.catch_up()
+        if self._capture is not None:
+            self._capture.catch_up()
         return self._run
 
     def start(self) -> None:
@@ -153,6 +154,7 @@ class Session:
             compiled_activations=options.compiled_activations,
             first_weights=options.first_weights,
             warn=self._warn,
+            patience=_PATIENCE,
         )
         capture.arm()
         return capture
@@ -174,7 +176,7 @@ class Session:
             self._capture.close(exit_code)
         else:
             self._write([Event(0, EventKind.ENDED, RUN, {"exit_code": exit_code, "steps": 0})])
-        self._judge.close()
+        self._engine.close()
         if self._store is not None:
             self._save(self._store)
 
@@ -211,7 +213,7 @@ class Session:
         return self.run.steps > 0 or bool(backwards)
 
     def _sinks(self) -> Sequence[Sink]:
-        return [self._judge] if self._store is None else [self._store, self._judge]
+        return [self._engine] if self._store is None else [self._store, self._engine]
 
     def _write(self, items: Sequence[Item]) -> None:
         for sink in self._sinks():
@@ -251,7 +253,6 @@ class Session:
         if self._capture is not None:
             self._capture.disarm()
         self._engine = Engine(rules=())
-        self._judge = Batched(self._engine)
         self._store = None
 
 

@@ -20,6 +20,7 @@ MAY_SYNC = {
     "capture/collectors/updates.py::_norms": "arrays of NumPy's",
     "capture/drawn.py::_hash": "a view of a tensor that is on the host already",
     "capture/arrays.py::numbers": "an array of NumPy's",
+    "capture/optimizers.py::_entries": "a gradient that is on the host",
     "capture/quiet.py::Quiet._read": "a loss that is on the host",
     "capture/transfer.py::_plain": "what is on the host, or what a copy has brought there",
     "stats/memory.py::in_numpy": "a view of a tensor that is on the host already",

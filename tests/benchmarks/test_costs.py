@@ -1,12 +1,14 @@
 import argparse
 import math
+import random
 from dataclasses import asdict
 from pathlib import Path
+from statistics import median, stdev
 
 import pytest
 
 from benchmarks.costs import results
-from benchmarks.costs.measure import Ratio, Spent, cost, spent, spread
+from benchmarks.costs.measure import Estimate, Ratio, Spent, cost, midmean, spent, spread
 from benchmarks.costs.peers import CHOICES, PEERS, installed
 from benchmarks.costs.programs import PROGRAMS, find
 from benchmarks.costs.sessions import Block, FailedError, Plan, Session, Step, session
@@ -14,6 +16,7 @@ from benchmarks.costs.settings import Choice, Setting, step
 from benchmarks.costs.table import markdown, plain
 
 EVERY_32TH = frozenset({*range(10), 35, 67})
+NOTHING = Estimate(0.0, 0.0)
 
 
 def steps(*times: float) -> list[Step]:
@@ -27,9 +30,11 @@ def seen(
     measured: frozenset[int] | None = None,
     every: int = 1,
     since: int | None = None,
+    saved: frozenset[int] = frozenset(),
 ) -> Session:
     """A process whose bare step takes `pace`, and in which all else is as much slower."""
-    block = Block(steps(*(pace * time for time in watched)), measured, every, since=since)
+    taken = steps(*(pace * time for time in watched))
+    block = Block(taken, measured, every, since=since, saved=saved)
     bare = Block(steps(*[pace] * 20))
     return Session([bare, bare], [block], 0, 0)
 
@@ -59,6 +64,31 @@ def test_a_setting_in_which_all_steps_are_alike_is_made_of_them_without_the_firs
     assert found.cpu.middle == found.measured == pytest.approx(1.2)
 
 
+def test_steps_that_save_what_others_have_left_are_in_the_quiet_figure_too() -> None:
+    saved = frozenset(range(3, 103, 20))
+    times = [3.0 if number in saved else 1.2 for number in range(103)]
+    assert cost([seen(times, saved=saved)]).quiet.middle == pytest.approx(1.2 * 0.95 + 3.0 * 0.05)
+    assert cost([seen(times)]).quiet.middle == pytest.approx(1.2)
+
+
+def test_where_few_steps_are_measured_those_that_save_count_among_the_others() -> None:
+    saved = frozenset(range(11, 100, 10)) - EVERY_32TH
+    times = [3.0 if number in EVERY_32TH | saved else 1.1 for number in range(100)]
+    found = cost([seen(times, measured=EVERY_32TH, every=32, saved=saved)], ladder=True)
+    counted = 100 - 10 - 2
+    unmeasured = 1.1 + 1.9 * len(saved) / counted
+    assert found.unmeasured == pytest.approx(unmeasured)
+    assert found.quiet.middle == pytest.approx(unmeasured * 31 / 32 + 3.0 / 32)
+
+
+def test_a_budget_is_spent_by_saving_too() -> None:
+    saved = frozenset(range(5, 1000, 20))
+    times = [2.0 if number in saved else 1.0 for number in range(1000)]
+    found = spent(seen(times, measured=frozenset(), saved=saved, since=200), 0.05, NOTHING)
+    assert found.measuring == pytest.approx(0.05)
+    assert found.measured == 0
+
+
 def test_the_spread_is_that_of_the_processes() -> None:
     found = cost([seen([1.0 + 0.1 * i] * 20) for i in range(5)])
     assert found.quiet == pytest.approx((1.2, 1.1, 1.3))
@@ -72,7 +102,7 @@ def test_a_budget_is_spent_by_what_measured_steps_take_longer_than_their_neighbo
 ) -> None:
     measured = frozenset(range(0, 1000, 20))
     times = [(1 + drift * number) * (2.0 if number in measured else 1.0) for number in range(1000)]
-    found = spent(seen(times, measured=measured, every=20, since=200), 0.05, 0.01)
+    found = spent(seen(times, measured=measured, every=20, since=200), 0.05, Estimate(0.01, 0.002))
     assert found.measuring == pytest.approx(0.05, rel=0.1)
     assert found.total == pytest.approx(found.measuring + 0.01)
     assert (found.measured, found.steps) == (40, 800)
@@ -82,22 +112,22 @@ def test_a_pause_of_the_machine_is_no_spending() -> None:
     measured = frozenset(range(0, 1000, 20))
     times = [2.0 if number in measured else 1.0 for number in range(1000)]
     times[500] = times[701] = 10_000.0
-    found = spent(seen(times, measured=measured, every=20, since=200), 0.05, 0.0)
+    found = spent(seen(times, measured=measured, every=20, since=200), 0.05, NOTHING)
     assert found.measuring == pytest.approx(0.05, rel=0.15)
 
 
 def test_a_budget_under_which_nothing_was_measured_was_not_spent() -> None:
-    found = spent(seen([1.0] * 300, measured=frozenset(range(10)), since=200), 0.01, 0.0)
+    found = spent(seen([1.0] * 300, measured=frozenset(range(10)), since=200), 0.01, NOTHING)
     assert found.measuring == found.measured == 0
 
 
 def test_what_is_spent_before_a_budget_is_in_force_does_not_count() -> None:
     measured = frozenset({*range(0, 600, 10), *range(600, 1000, 100)})
     times = [2.0 if number in measured else 1.0 for number in range(1000)]
-    found = spent(seen(times, measured=measured, since=600), 0.01, 0.0)
+    found = spent(seen(times, measured=measured, since=600), 0.01, NOTHING)
     assert (found.since, found.measured, found.steps) == (600, 4, 400)
     assert found.measuring == pytest.approx(0.01)
-    never = spent(seen(times, measured=measured), 0.01, 0.0)
+    never = spent(seen(times, measured=measured), 0.01, NOTHING)
     assert (never.since, never.measured, never.steps) == (None, 44, 800)
 
 
@@ -108,9 +138,69 @@ def test_what_is_spent_before_a_budget_is_in_force_does_not_count() -> None:
 def test_a_budget_is_broken_only_where_it_is_in_force(
     since: int | None, measuring: float, said: str
 ) -> None:
-    one = Spent(0.01, since, measuring, 0.002, None, measured=3, steps=100)
+    assert kept(since, measuring, 0.0) == said
+
+
+@pytest.mark.parametrize(
+    ("since", "measuring", "error", "said"),
+    [
+        (200, 0.0100, 0.0004, "yes"),
+        (200, 0.0100, 0.0006, "undecided"),
+        (200, 0.0120, 0.0006, "undecided"),
+        (200, 0.0120, 0.0004, "no"),
+        (200, 0.0100, math.nan, "undecided"),
+        (None, 0.0120, 0.0006, "not in force"),
+    ],
+)
+def test_what_two_standard_errors_may_turn_is_not_decided(
+    since: int | None, measuring: float, error: float, said: str
+) -> None:
+    assert kept(since, measuring, error) == said
+
+
+def kept(since: int | None, measuring: float, error: float) -> str:
+    """What is said of a budget of 1 %, of which listening takes 0.2 %."""
+    one = Spent(0.01, since, measuring, 0.002, None, measured=3, steps=100, error=error)
     program = {"title": "net", "bare": 0.001, "settings": {}, "budgets": [asdict(one)]}
-    assert results.of_program(program, plain).endswith(f"  {said}")
+    return results.of_program(program, plain).splitlines()[-1].rsplit("  ", 1)[-1]
+
+
+def test_the_middle_half_of_values_tells_their_mean_and_what_is_beyond_its_error_alone() -> None:
+    values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+    assert midmean(values).value == midmean([*values[:7], 1e9]).value == 4.5
+    assert midmean(values).error == midmean([*values[:7], 1e9]).error > 0
+    assert midmean([2.0] * 5) == Estimate(2.0, 0.0)
+    assert math.isnan(midmean([2.0]).error)
+
+
+@pytest.mark.parametrize("outliers", [0, 40])
+def test_the_standard_error_is_how_much_the_estimate_varies(outliers: int) -> None:
+    generator = random.Random(0)
+    found = [
+        midmean(
+            [generator.gauss(1.0, 0.1) for _ in range(400 - outliers)]
+            + [generator.uniform(1.0, 9.0) for _ in range(outliers)]
+        )
+        for _ in range(300)
+    ]
+    seen_error = stdev(one.value for one in found)
+    assert median(one.error for one in found) == pytest.approx(seen_error, rel=0.15)
+
+
+def test_short_blocks_in_turns_tell_a_small_difference_and_how_surely() -> None:
+    def one(generator: random.Random) -> Session:
+        drift = [1 + 0.2 * math.sin(i * math.tau / 60) for i in range(61)]
+        noisy = [[pace * generator.gauss(1, 0.03) for _ in range(12)] for pace in drift]
+        bare = [Block(steps(*times)) for times in noisy[::2]]
+        watched = [Block(steps(*(1.01 * time for time in times))) for times in noisy[1::2]]
+        return Session(bare, watched, 0, 0)
+
+    generator = random.Random(1)
+    found = [cost([one(generator) for _ in range(3)]).paired for _ in range(60)]
+    errors = [one.error for one in found]
+    assert median(one.value for one in found) == pytest.approx(1.01, abs=0.0005)
+    assert median(errors) == pytest.approx(stdev(one.value for one in found), rel=0.25)
+    assert median(errors) < 0.002
 
 
 @pytest.mark.parametrize("name", [*PROGRAMS, "tiny", "chain-10"])

@@ -133,6 +133,7 @@ class Training:
         listening: What listening takes of every step.
         saving: What saving and judging take after a measured one, in steps; of every sixteenth ten
             times as much.
+        together: Measured steps that are saved and judged together.
         base: Seconds of a step.
     """
 
@@ -148,6 +149,7 @@ class Training:
         warming: float = 1.0,
         listening: float = 0.0,
         saving: float = 0.0,
+        together: float = 1,
         base: float = 1.0,
     ) -> None:
         self.cost, self.budget, self.noise, self.drift = cost, budget, noise, drift
@@ -155,6 +157,7 @@ class Training:
         self.clock = Clock()
         self.cadence = Cadence(budget=budget, clock=self.clock)
         self.listening, self.saving, self.base = listening, saving, base
+        self.together, self.unsaved = together, 0.0
         self.random = random.Random(0)
         self.spent = self.total = 0.0
         self.measured = self.exempt = 0
@@ -187,9 +190,12 @@ class Training:
             self.cadence.skip_time()
 
     def _save(self, step: int, base: float) -> None:
-        seconds = self.saving * base * (1 if self.measured % 16 else 10)
+        self.unsaved += self.saving * base * (1 if self.measured % 16 else 10)
+        if self.measured % self.together:
+            return
+        seconds, self.unsaved = self.unsaved, 0.0
         self.clock.now += seconds
-        self.cadence.spending.follow(seconds)
+        self.cadence.spending.follow(seconds, int(self.together))
         if step >= EXEMPT:
             self.spent += seconds
             self.total += seconds
@@ -266,16 +272,18 @@ def test_what_listening_takes_is_taken_off_the_budget(mood, budget):
 
 @pytest.mark.parametrize("mood", MOODS)
 @pytest.mark.parametrize("budget", [0.01, 0.03, 0.1])
-def test_what_saving_and_judging_take_is_covered_by_the_budget(mood, budget):
+@pytest.mark.parametrize("together", [1, 5])
+def test_what_saving_and_judging_take_is_covered_by_the_budget(mood, budget, together):
     for saving in (0.1, 0.5, 2.0):
         for cost in (0.3, 1.0, 10.0):
             options = {**MOODS[mood], "saving": saving, "listening": 0.2 * budget}
-            training = Training(cost, budget, **options).train(10_000)
+            training = Training(cost, budget, together=together, **options).train(10_000)
             assert training.whole <= 1.3, (saving, cost)
 
 
-def test_a_commit_now_and_then_does_not_thin_the_ladder_by_its_own():
-    training = Training(0.3, 0.03, saving=0.02).train(20_000)
+@pytest.mark.parametrize("together", [1, 5])
+def test_a_commit_now_and_then_does_not_thin_the_ladder_by_its_own(together):
+    training = Training(0.3, 0.03, saving=0.02, together=together).train(20_000)
     assert training.cadence.every == 32
     assert training.share <= 1.0
 

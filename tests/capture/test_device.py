@@ -216,6 +216,30 @@ def test_nothing_is_done_on_a_device_whose_stream_is_being_captured():
     assert len(recording.series("loss")) == 2
 
 
+def test_a_part_that_is_captured_in_the_midst_of_a_forward_pass_is_passed_over():
+    host = PretendedHost()
+
+    class Captured(nn.Module):
+        """The CPU has most of it."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.part, self.last = nn.Linear(2, 2, device="meta"), nn.Linear(6, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            host.graph = True
+            self.part(torch.ones(1, 2, device="meta"))
+            host.graph = False
+            return self.last(x)
+
+    with on_device(host) as recording:
+        train(Captured(), steps=3)
+    assert recording.notes().count("CUDA graph") == 1
+    calls = {module.fqn: module.calls for module in recording.model().modules}
+    assert calls == {"": 1, "part": 0, "last": 1}
+    assert recording.run.steps == 3
+
+
 def test_on_the_cpu_nothing_waits():
     with watched() as recording:
         net, (x, y) = mlp(), batch()

@@ -36,7 +36,7 @@ def prediction_of(loss: torch.Tensor) -> TensorFacts:
         return []
 
     unread = comparison.unread(note)
-    Portion([unread], TorchHost())
+    Portion([unread], TorchHost()).items()
     (prediction,) = found
     assert prediction is not None
     return prediction

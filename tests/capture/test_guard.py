@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any
 
@@ -16,6 +17,7 @@ from traindx.capture.collectors.gradients import Gradients
 from traindx.capture.collectors.norms import Norms
 from traindx.capture.collectors.updates import Updates
 from traindx.capture.graph import Graph
+from traindx.capture.guard import give_back, make_room
 from traindx.capture.recorder import Recorder
 from traindx.records import EventKind
 
@@ -177,3 +179,41 @@ def test_threads_that_train_one_after_another_are_all_measured():
             train_in_thread(number, losses).join()
     assert recording.run.steps == 80
     assert len(recording.models) == 2
+
+
+def test_the_limit_of_recursion_is_higher_for_a_while_and_then_as_before():
+    before = sys.getrecursionlimit()
+    outer = make_room()
+    inner = make_room()
+    assert sys.getrecursionlimit() > inner > outer == before
+    give_back(inner)
+    give_back(outer)
+    assert sys.getrecursionlimit() == before
+
+
+@pytest.mark.parametrize("own", [5000, 2**31 - 1])
+def test_a_limit_of_recursion_that_the_program_sets_meanwhile_stays(own):
+    before = sys.getrecursionlimit()
+    limit = make_room()
+    try:
+        sys.setrecursionlimit(own)
+        inner = make_room()
+        assert sys.getrecursionlimit() >= own
+        give_back(inner)
+        give_back(limit)
+        assert sys.getrecursionlimit() == own
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def test_two_threads_do_not_raise_the_limit_of_recursion_at_once():
+    before, others = sys.getrecursionlimit(), []
+    limit = make_room()
+    thread = threading.Thread(target=lambda: others.append(make_room()))
+    thread.start()
+    thread.join()
+    give_back(0)
+    assert others == [0]
+    assert sys.getrecursionlimit() > before
+    give_back(limit)
+    assert sys.getrecursionlimit() == before

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import weakref
+
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from tests.capture.watched import batch, mlp, train, watched
+from traindx.facts import OptimizerFacts
+from traindx.records import Description
 
 
 def keep(net, optimizer):
@@ -199,6 +203,37 @@ def test_an_optimizer_is_described_by_its_groups():
     assert [group["lr"] for group in facts.groups] == [0.1, 0.2]
     assert [group["momentum"] for group in facts.groups] == [0.9, 0.9]
     assert facts.num_params == 4
+
+
+def test_an_optimizer_is_described_anew_when_a_setting_changes_however_late():
+    described: list[list[object]] = []
+    with watched() as recording:
+        net = mlp()
+        optimizer = torch.optim.Adam(net.parameters(), lr=0.5)
+        for step in range(8):
+            if step == 5:
+                optimizer.param_groups[0]["lr"] = 0.25
+            if step == 6:
+                optimizer.param_groups[0]["betas"] = (0.5, 0.75)
+            train(net, steps=1, optimizer=optimizer)
+    for item in recording.items:
+        if isinstance(item, Description) and isinstance(item.facts, OptimizerFacts):
+            (group,) = item.facts.groups
+            described.append([item.step, group["lr"], group["betas"]])
+    assert described == [[0, 0.5, [0.9, 0.999]], [5, 0.25, [0.9, 0.999]], [6, 0.25, [0.5, 0.75]]]
+
+
+def test_a_setting_that_is_a_tensor_is_neither_compared_nor_kept():
+    with watched():
+        net = mlp()
+        rate = torch.tensor(0.1)
+        optimizer = torch.optim.SGD(net.parameters(), lr=rate, foreach=False)
+        train(net, steps=5, optimizer=optimizer)
+        held = weakref.ref(rate)
+        optimizer.defaults["lr"] = optimizer.param_groups[0]["lr"] = torch.tensor(0.2)
+        del rate
+        assert held() is None
+        train(net, steps=2, optimizer=optimizer)
 
 
 def test_a_subclass_that_calls_its_parents_step_steps_once():

@@ -9,10 +9,19 @@ import pytest
 import torch
 from torch import nn
 
-from traindx.capture.running import Layers, OnDevice, OnHost, Setting, Snapshot, running_mean
+from traindx.capture.running import (
+    Layers,
+    Norms,
+    OnDevice,
+    OnHost,
+    Setting,
+    Snapshot,
+    running,
+    running_mean,
+)
 
 
-def norms(dtype: torch.dtype = torch.float32) -> list[tuple[str, nn.BatchNorm1d]]:
+def norms(dtype: torch.dtype = torch.float32) -> Norms:
     """Of several sizes and settings, the last without a counter."""
     found = [
         nn.BatchNorm1d(3),
@@ -22,13 +31,14 @@ def norms(dtype: torch.dtype = torch.float32) -> list[tuple[str, nn.BatchNorm1d]
         nn.BatchNorm1d(4),
     ]
     found[-1].num_batches_tracked = None
-    return [(str(i), norm.to(dtype)) for i, norm in enumerate(found)]
+    held = [(str(i), norm.to(dtype), running(norm)) for i, norm in enumerate(found)]
+    return [(fqn, norm, of) for fqn, norm, of in held if of is not None]
 
 
-def see(layers: list[tuple[str, nn.BatchNorm1d]], seed: int) -> None:
+def see(layers: Norms, seed: int) -> None:
     """One training pass of each but the first in eval mode."""
     generator = torch.Generator().manual_seed(seed)
-    for _, norm in layers:
+    for _, norm, _ in layers:
         values = 1 + 2 * torch.randn(16, norm.num_features, generator=generator)
         norm(values.to(norm.weight.dtype))
 
@@ -38,8 +48,8 @@ def measured(layers: Layers, snapshots: list[Snapshot]) -> dict[str, np.ndarray]
     with np.errstate(all="ignore"):
         step = layers.compared(*snapshots[-2:])
         by_channel = layers.by_channel(step.batch)
-        weight = layers.initial_weight(snapshots[-1])
-    values = {**step.by_layer, **by_channel, "initial_weight": weight}
+        counted = layers.counted(snapshots[-1])
+    values = {**step.by_layer, **by_channel, **counted}
     return {name: np.asarray(value) for name, value in values.items()}
 
 

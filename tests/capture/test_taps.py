@@ -210,6 +210,12 @@ def test_a_module_returns_its_very_output():
         assert out is net.last
 
 
+def test_a_module_given_by_name_is_called_as_before():
+    layer, inputs = nn.Linear(3, 2), torch.randn(4, 3)
+    with watched():
+        assert nn.Module.__call__(self=layer, input=inputs).equal(layer(inputs))
+
+
 def test_in_place_activations_do_not_disturb_backward():
     def losses(inplace: bool) -> list[float]:
         torch.manual_seed(0)

@@ -72,17 +72,20 @@ def test_a_portion_is_its_parts_in_order_with_their_numbers_in_place():
     assert portion.items() == [*expected, Event(3, EventKind.MEASURED)]
 
 
-def test_what_the_host_has_at_hand_becomes_items_at_once():
+def test_what_the_host_has_at_hand_is_read_at_once_and_becomes_items_when_asked_for():
     made: list[str] = []
+    value = torch.tensor(0.5)
 
     def items(numbers: list[float], _lists: Any) -> Iterable[Item]:
         made.append("now")
         return [Scalar(0, "loss", number) for number in numbers]
 
-    portion = Portion([Unread([torch.tensor(0.5)], [], items)], TorchHost())
-    assert made == ["now"]
+    portion = Portion([Unread([value], [], items)], TorchHost())
+    value.fill_(2.0)
     assert portion.done()
+    assert made == []
     assert portion.items() == [Scalar(0, "loss", 0.5)]
+    assert made == ["now"]
 
 
 def test_a_portion_holds_no_tensor():

@@ -101,6 +101,7 @@ def watched(
     *,
     budget: float = 0.03,
     clock: Callable[[], float] = perf_counter,
+    patience: float = 0.0,
     fails: bool = False,
     trap_nan: bool = False,
     compiled_activations: bool = False,
@@ -115,6 +116,7 @@ def watched(
         compiled_activations=compiled_activations,
         warn=recording.warnings.append,
         clock=clock,
+        patience=patience,
     )
     capture.arm()
     try:

@@ -5,8 +5,11 @@ A collector that works on many small tensors takes this way where nothing has to
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from types import SimpleNamespace
 from typing import Any, cast
 
+import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -48,10 +51,41 @@ def sample_on_host(tensor: Tensor) -> Array:
 
     A view if its memory has no gaps.
     """
-    if tensor.element_size() < 4 or not tensor.is_contiguous() or tensor.is_neg():
+    if not _is_plain(tensor):
         return array(sample(tensor))
     values = tensor.detach().numpy()
     size = values.size
     if size <= 2 * _FEW:
         return values
     return strided(values, 0, coprime(size // _FEW * _TOGETHER, tensor.shape), _TOGETHER)
+
+
+class Samples:
+    """`sample_on_host` of tensors with names, at the cost of one look at where each of them lies.
+
+    To make a view takes longer than to read it. So the view is remembered, though not the memory:
+    it holds none, and is given out only while the tensor at hand lies in that very place.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, tuple[object, Array]] = {}
+
+    def of(self, name: Hashable, tensor: Tensor) -> Array:
+        """The sample of a tensor, not to be read once the tensor may be gone."""
+        if not _is_plain(tensor):
+            return sample_on_host(tensor)
+        place = tensor.data_ptr(), tensor.shape, tensor.dtype
+        known = self._known.get(name)
+        if known is None or known[0] != place:
+            known = self._known[name] = place, _holding_nothing(sample_on_host(tensor))
+        return known[1]
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    """Whether its elements lie one after another, each as NumPy can read it."""
+    return tensor.element_size() >= 4 and tensor.is_contiguous() and not tensor.is_neg()
+
+
+def _holding_nothing(view: Array) -> Array:
+    """A view of the same memory, which it does not keep alive."""
+    return np.asarray(SimpleNamespace(__array_interface__=view.__array_interface__))

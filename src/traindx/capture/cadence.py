@@ -202,12 +202,13 @@ class Spending:
         """What was spent so far is exempt from the budget."""
         self._exempt_total, self._exempt_spent = self._total, self.spent + self.followed
 
-    def follow(self, seconds: float) -> None:
-        """Take what saving and judging took after the measured step noted last."""
+    def follow(self, seconds: float, steps: int = 1) -> None:
+        """Take what saving and judging took after the so many measured steps noted last."""
         self.followed += seconds
         if self._costs and (bare := self.bare):
-            # Now and then a commit comes with it, of which the next step has none.
-            self._costs[-1] += min(seconds / bare, abs(self._costs[-1]) + _NOISE)
+            for i in range(-min(steps, len(self._costs)), 0):
+                # Now and then a commit comes with it, of which the next steps have none.
+                self._costs[i] += min(seconds / steps / bare, abs(self._costs[i]) + _NOISE)
 
     def unmeasured(self, seconds: float) -> None:
         """Take an unmeasured step."""

@@ -21,8 +21,7 @@ from traindx.capture.cadence import BUDGET, Cadence
 from traindx.capture.collectors import Collector, Places
 from traindx.capture.compiled import CompiledActivations
 from traindx.capture.first_weights import FirstWeights
-from traindx.capture.given import of_watched
-from traindx.capture.guard import apart, guarded, in_backward, in_training
+from traindx.capture.guard import apart, guarded, in_training, within
 from traindx.capture.losses import find_loss
 from traindx.capture.manual import BY_HAND, ManualUpdates, trained
 from traindx.capture.measuring import WALKED, Measuring
@@ -38,6 +37,7 @@ from traindx.messages import say
 from traindx.nested import first_tensor
 from traindx.records import EventKind, Point, Sink, Site
 
+is_grad_enabled = torch.is_grad_enabled
 Names = dict[tuple[TrackedModel, str], None]
 """Parameters by model and fqn, in order."""
 
@@ -57,10 +57,12 @@ class Capture(Measuring):
         warn: Callable[[str], None],
         clock: Callable[[], float] = time.perf_counter,
         host: Host | None = None,
+        patience: float = 0.0,
     ) -> None:
         self._taps = Taps(self)
         cadence = Cadence(every, budget=budget, clock=clock)
-        super().__init__(sinks, cadence, self._taps, warn, clock, host or TorchHost())
+        host = host or TorchHost()
+        super().__init__(sinks, cadence, self._taps, warn, clock, host, patience)
         self._opened = CompiledActivations(
             self._taps, self._note, self._say, wanted=compiled_activations
         )
@@ -160,9 +162,7 @@ class Capture(Measuring):
         if self._measuring:
             if self._compiled:
                 self._opened.forward_starts(model)
-            batch = first_tensor(inputs)
-            model.batch_size = None if batch is None else _length(batch)
-            model.sample = _of_a_sample(batch)
+            model.note_batch(first_tensor(inputs))
             self._tell(Collector.forward_starts, model, inputs)
             if module is model.root and self._recorder.due(dense=16, every=8, apart=1):
                 self._evaluated_inputs.trained(model, inputs)
@@ -196,15 +196,17 @@ class Capture(Measuring):
             output = functools.partial(self._output, model, again)
             self._taps.calls.observer = self._opened.observer(model, output)
 
-    @in_training
+    @within
     def _output(self, model: TrackedModel, again: bool, module: nn.Module, output: object) -> None:
         fqn = model.fqns.get(id(module))
-        if fqn is None or not torch.is_grad_enabled():
+        if fqn is None or not is_grad_enabled() or not self.is_training_thread():
             return
         if again and self._recorder.has((model, fqn, Point.OUTPUT)):
             return
-        model.note_call(fqn)
         tensor = output if type(output) is Tensor else first_tensor(output)
+        if tensor is not None and not tensor.is_cpu and self.is_capturing():
+            return  # a model may capture a part of itself
+        model.note_call(fqn)
         if self._measuring:
             for watch in self._watching:
                 watch(model, fqn, module, tensor)
@@ -251,11 +253,13 @@ class Capture(Measuring):
             if model.called and now:
                 self._tell(Collector.before_backward, model)
 
-    @in_backward
+    @within
     def _output_gradient(self, place: Place, step: int, gradient: Tensor | None) -> None:
         # A graph may be differentiated again, later or by autograd.grad: not this loss. A function
         # of the user's may pass on no gradient.
-        if gradient is not None and self._in_backward and self._rounds.step == step:
+        if gradient is None or not self._in_backward or self._rounds.step != step:
+            return
+        if gradient.is_cpu or not self.is_capturing():
             self._recorder.gradient(place, gradient, self._losses.scale)
 
     @in_training
@@ -315,9 +319,10 @@ class Capture(Measuring):
     # -- optimizer step ----------------------------------------------------------------------------
 
     @in_training
-    @of_watched
     def step_starts(self, optimizer: Optimizer) -> None:
         """An optimizer is about to step."""
+        if not self.given.trains(optimizer):
+            return
         self._in_step = True
         self._quiet.leave()
         tracked = self._optimizers.of(optimizer)
@@ -343,9 +348,10 @@ class Capture(Measuring):
         return places
 
     @in_training
-    @of_watched
     def step_ended(self, optimizer: Optimizer) -> None:
         """An optimizer has stepped."""
+        if not self.given.trains(optimizer):
+            return
         self._in_step = False
         tracked = self._optimizers.of(optimizer)
         names = self._stepping.pop(tracked.name, None) if self._stepping else None
@@ -361,17 +367,19 @@ class Capture(Measuring):
             self._end_round()
 
     @in_training
-    @of_watched
     def scaler_step_starts(self, optimizer: Optimizer) -> None:
         """A GradScaler decides whether to step."""
+        if not self.given.trains(optimizer):
+            return
         self._scaler_stepped = False
         self._clipping.scaler_steps()
         self._quiet.leave()
 
     @in_training
-    @of_watched
     def scaler_step_ended(self, optimizer: Optimizer) -> None:
         """A GradScaler has stepped or skipped."""
+        if not self.given.trains(optimizer):
+            return
         if self._scaler_stepped is False:
             detail: dict[str, Json] = {"optimizer": self._optimizers.of(optimizer).name}
             self._journal.event(self._rounds.step, EventKind.AMP_SKIPPED, detail)
@@ -382,17 +390,7 @@ def _named(names: Names) -> Places:
     """The parameters of these names."""
     return [
         (model, fqn, param)
-        for model in dict.fromkeys(model for model, _ in names)
+        for model in dict.fromkeys([model for model, _ in names])
         for fqn, param in model.parameters()
         if (model, fqn) in names
     ]
-
-
-def _of_a_sample(tensor: Tensor | None) -> tuple[int, ...]:
-    """Its other extents; empty if there are none, or they differ."""
-    return () if tensor is None or tensor.is_nested else tuple(tensor.shape[1:])
-
-
-def _length(tensor: Tensor) -> int | None:
-    """The extent of its first dimension, None if there is none."""
-    return None if tensor.is_nested or not tensor.dim() else tensor.shape[0]

@@ -115,6 +115,8 @@ class Evaluations:
 
     def events(self, step: int) -> list[Event]:
         """An event for each model and mode; those of models not yet known to train are kept."""
+        if not self._passes:
+            return []
         known = {key: passes for key, passes in self._passes.items() if key[0].confirmed}
         self._passes = {key: passes for key, passes in self._passes.items() if key not in known}
         ways = Counter(model for model, _, _ in known)

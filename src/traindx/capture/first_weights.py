@@ -76,6 +76,15 @@ def plain_weight(module: nn.Module) -> Tensor | None:
     return weight if dense and weight.device.type != "meta" and weight.numel() else None
 
 
+def _is_in(stored: Tensor, module: nn.Module) -> bool:
+    """Whether this is what a layer's weight is stored in."""
+    held = own_parameters(module)
+    weight = held["weight"] if "weight" in held else None  # noqa: SIM401  # as above
+    if type(weight) is not nn.Parameter or weight.layout is not torch.strided:
+        return False
+    return weight.data_ptr() == stored.data_ptr()
+
+
 class FirstWeights:
     """The first layers of models in training, held so that they can be looked at at the end.
 
@@ -120,12 +129,12 @@ class _Held:
         self._stored: Tensor | None = None
 
     def hold(self) -> None:
-        module = self._module()
-        weight = None if module is None else plain_weight(module)
+        module, stored = self._module(), self._stored
+        if module is None or (stored is not None and _is_in(stored, module)):
+            return
+        weight = plain_weight(module)
         if weight is not None and weight.numel() <= _MOST_HELD:
-            stored = self._stored
-            if stored is None or stored.data_ptr() != weight.data_ptr():
-                self._stored = weight.detach()  # the same storage, which optimizers write to
+            self._stored = weight.detach()  # the same storage, which optimizers write to
 
     def parts(self, step: int) -> list[Part]:
         self.hold()

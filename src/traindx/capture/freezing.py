@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from traindx.capture.arrays import sample
 from traindx.capture.first_weights import plain_weight
 from traindx.capture.models import TrackedModel
-from traindx.capture.owners import common, parent
+from traindx.capture.owners import common, own_parameters, parent
 from traindx.capture.transfer import Lists, Numbers, Unread
 from traindx.records import Scalar, Site
 
@@ -87,6 +87,10 @@ class _Head(NamedTuple):
         module = self.module()
         if module is None or model.fqn_of(module) != self.fqn:
             return False
+        held = own_parameters(module)
+        weight = held["weight"] if "weight" in held else None  # noqa: SIM401  # may have no `get`
+        if weight is not None and id(weight) == self.weight:
+            return weight.requires_grad is self.trainable
         return self.is_like(_Head.of(self.fqn, module))
 
 

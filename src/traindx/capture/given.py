@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import weakref
 from collections.abc import Callable
-from typing import Protocol, TypeVar
 
 from torch import nn
 from torch.optim.optimizer import Optimizer
@@ -91,26 +89,3 @@ class Given:
 
 def _known(ref: weakref.ref[Optimizer] | None, optimizer: Optimizer) -> bool:
     return ref is not None and ref() is optimizer
-
-
-class Watching(Protocol):
-    """What `of_watched` needs of the object whose methods it narrows."""
-
-    @property
-    def given(self) -> Given:
-        """What the user has named."""
-        ...
-
-
-S = TypeVar("S", bound=Watching)
-
-
-def of_watched(method: Callable[[S, Optimizer], None]) -> Callable[[S, Optimizer], None]:
-    """Pass over the moments of optimizers that are not to be watched."""
-
-    @functools.wraps(method)
-    def run(self: S, optimizer: Optimizer) -> None:
-        if self.given.trains(optimizer):
-            method(self, optimizer)
-
-    return run

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-import sys
 import threading
 from collections.abc import Callable
+from sys import getrecursionlimit, setrecursionlimit
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 import torch
@@ -17,8 +17,13 @@ P = ParamSpec("P")
 S = TypeVar("S", bound="Guarded")
 
 ROOM = 100
-"""Frames that measuring may need beyond those of the training."""
-_HIGHEST = 2**31 - 1
+"""Frames that measuring may need beyond those of the training.
+
+Besides, of each module called, torch has three frames on the stack and we one more: a model nested
+almost to the limit must not exceed it for us, nor where we measure.
+"""
+_NO_LIMIT = 10**9
+"""A limit of recursion above which nobody comes near it."""
 _has_room = threading.RLock()
 """Held by the thread that has raised the limit of recursion."""
 
@@ -74,7 +79,7 @@ def apart(method: Callable[P, None]) -> Callable[P, None]:
 
     @functools.wraps(method)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        limit = make_room(ROOM)
+        limit = make_room()
         try:
             with _without_functions():
                 if not _modes():
@@ -83,13 +88,13 @@ def apart(method: Callable[P, None]) -> Callable[P, None]:
                 with _disable_current_modes():
                     method(*args, **kwargs)
         finally:
-            give_back(limit, ROOM)
+            give_back(limit)
 
     return run
 
 
-def make_room(frames: int) -> int:
-    """Let this thread go so many frames deeper; what `give_back` must be given, 0 if nothing.
+def make_room() -> int:
+    """Let this thread go deeper; what `give_back` must be given, 0 if nothing.
 
     The limit is that of all threads, and a second one that raised it before the first has put it
     back would leave it raised for good. So one thread at a time does, as often as it likes: the
@@ -98,54 +103,70 @@ def make_room(frames: int) -> int:
     """
     if not _has_room.acquire(False):
         return 0
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(min(limit + frames, _HIGHEST))
+    limit = getrecursionlimit()
+    if limit < _NO_LIMIT:
+        setrecursionlimit(limit + limit // 3 + ROOM)
     return limit
 
 
-def give_back(limit: int, frames: int) -> None:
+def give_back(limit: int) -> None:
     """Put the limit back, unless the program has set one of its own."""
     if limit:
         try:
-            if sys.getrecursionlimit() == min(limit + frames, _HIGHEST):
-                sys.setrecursionlimit(limit)
+            if getrecursionlimit() == limit + limit // 3 + ROOM:
+                setrecursionlimit(limit)
         finally:
             _has_room.release()
 
 
+def in_room(tell: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+    """Call something that needs frames of its own."""
+    limit = make_room()
+    try:
+        tell(*args, **kwargs)
+    finally:
+        give_back(limit)
+
+
+# The two below are not made of the others: each function is one more that a pass has driven out of
+# the processor's caches, and they are called for each output of a module and its gradient.
+
+
 def in_training(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
-    """`guarded` and `apart`, for the moments of a step: those of a second thread are passed over.
+    """`guarded` and apart, for the moments of a step: those of a second thread are passed over.
 
     A gradient must not be read while another thread may be freeing it. Nor may anything be done
-    while a CUDA graph is captured, which would do it again at every replay.
+    while a CUDA graph is captured, which would do it again at every replay. Whoever calls it has
+    made room.
     """
-    method_apart = apart(method)
 
     @functools.wraps(method)
     def run(self: S, *args: P.args, **kwargs: P.kwargs) -> None:
         if not self.active:
             return
         try:
-            if self.is_training_thread() and not self.is_capturing():
-                method_apart(self, *args, **kwargs)
+            if not self.is_training_thread() or self.is_capturing():
+                return
+            with _without_functions():
+                if not _modes():
+                    method(self, *args, **kwargs)
+                    return
+                with _disable_current_modes():
+                    method(self, *args, **kwargs)
         except Exception as error:
             self.give_up(error)
 
     return run
 
 
-def in_backward(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
-    """The same within a backward pass, for which there is room, in any of autograd's threads."""
+def within(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
+    """The same in the midst of a pass, by any of autograd's threads: its start asked the rest."""
 
-    # Not made of the others: each function is one more that the pass has driven out of the
-    # processor's caches, and this is called for every output's gradient.
     @functools.wraps(method)
     def run(self: S, *args: P.args, **kwargs: P.kwargs) -> None:
         if not self.active:
             return
         try:
-            if self.is_capturing():
-                return
             with _without_functions():
                 if not _modes():
                     method(self, *args, **kwargs)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import cast
+
 from torch import Tensor
 
 from traindx.capture.describe import describe
@@ -11,6 +14,14 @@ from traindx.facts import Facts, LossFacts
 
 _SETTLING = 3
 """Steps in which what is known may still grow with every step."""
+_PLAIN = {bool, int, float, str, type(None)}
+
+_Several = tuple[object, ...]
+
+_Parts = tuple[list[int], list[tuple[int, bool]]]
+"""The ids of a model's modules, and of its parameters, with whether they require a gradient."""
+_Held = tuple[list[dict[str, object]], list[int]]
+"""The settings of an optimizer's groups, and the ids of what it holds."""
 
 
 class Inventory:
@@ -20,7 +31,8 @@ class Inventory:
         self._models = models
         self._optimizers = optimizers
         self._written: dict[str, Facts] = {}
-        self._parts: dict[str, list[tuple[int, bool]]] = {}
+        self._parts: dict[str, _Parts] = {}
+        self._settled: dict[str, _Held | None] = {}
 
     def is_news(self, facts: LossFacts) -> bool:
         """Whether what went into a loss is not what was last told of it."""
@@ -32,24 +44,42 @@ class Inventory:
         """A model is to be described again: more is known of it."""
         self._parts.pop(model.name, None)
 
-    def news(self, step: int) -> list[Facts]:
-        """Facts that are new or have changed since they were last asked for."""
-        facts: dict[str, Facts] = {}
-        for tracked in self._optimizers:
-            facts[f"optimizer {tracked.name}"] = self._optimizer(tracked)
-        for model in self._models.confirmed():
-            if self._rebuilt(model) or step < _SETTLING:
-                facts[f"model {model.name}"] = describe(model, self._holders())
+    def news(self, step: int, models: Iterable[TrackedModel]) -> list[Facts]:
+        """Facts that are new or have changed since they were last asked for, with these models."""
+        living: set[int] = set()
+        changed: list[TrackedModel] = []
+        for model in models:
+            params = [(id(param), param.requires_grad) for _, param in model.parameters()]
+            if model.called or model.compiled:
+                living.update([key for key, _ in params])
+            if model.confirmed and (self._rebuilt(model, params) or step < _SETTLING):
+                changed.append(model)
+        facts: dict[str, Facts] = {
+            f"optimizer {tracked.name}": self._optimizer(tracked, living)
+            for tracked in self._optimizers
+            if not self._is_settled(tracked, living)
+        }
+        for model in changed:
+            facts[f"model {model.name}"] = describe(model, self._holders())
+        if not facts:
+            return []
         news = [value for key, value in facts.items() if self._written.get(key) != value]
         self._written.update(facts)
         return news
 
-    def _rebuilt(self, model: TrackedModel) -> bool:
+    def _rebuilt(self, model: TrackedModel, params: list[tuple[int, bool]]) -> bool:
         """Whether a model is new, or has other parts or others frozen than when last asked."""
-        parts = [(id(module), True) for _, module in model.modules()]
-        parts += [(id(param), param.requires_grad) for _, param in model.parameters()]
+        parts = [id(module) for _, module in model.modules()], params
         before, self._parts[model.name] = self._parts.get(model.name), parts
         return before != parts
+
+    def _is_settled(self, tracked: TrackedOptimizer, living: set[int]) -> bool:
+        """Whether an optimizer is as it was, and holds nothing but parameters of called models."""
+        held = _held(tracked) if tracked.steps >= _SETTLING else None
+        if held is not None and not living.issuperset(held[1]):
+            held = None
+        before, self._settled[tracked.name] = self._settled.get(tracked.name), held
+        return held is not None and held == before
 
     def _holders(self) -> dict[int, tuple[str, ...]]:
         """Names of the optimizers that hold each parameter."""
@@ -59,20 +89,10 @@ class Inventory:
                 holders[id(param)] = (*holders.get(id(param), ()), tracked.name)
         return holders
 
-    def _optimizer(self, tracked: TrackedOptimizer) -> Facts:
+    def _optimizer(self, tracked: TrackedOptimizer, living: set[int]) -> Facts:
         # Before its third step other optimizers, which hold the rest, may not have stepped yet.
-        stale = self._stale(tracked) if tracked.steps >= _SETTLING else []
+        stale = _stale(tracked, living) if tracked.steps >= _SETTLING else []
         return tracked.facts(stale, self._unheld() if stale else [])
-
-    def _stale(self, tracked: TrackedOptimizer) -> list[Tensor]:
-        """Tensors an optimizer holds that are in no called model, and get no gradient."""
-        called = (model for model in self._models if model.called or model.compiled)
-        living = {id(param) for model in called for _, param in model.parameters()}
-        return [
-            param
-            for param in tracked.params()
-            if param.requires_grad and id(param) not in living and tracked.is_starved(param)
-        ]
 
     def _unheld(self) -> list[str]:
         """Parameters of trained models that have a gradient but no optimizer."""
@@ -84,3 +104,30 @@ class Inventory:
             for fqn, param in model.trainable()
             if param.grad is not None and id(param) not in held
         ]
+
+
+def _stale(tracked: TrackedOptimizer, living: set[int]) -> list[Tensor]:
+    """Tensors an optimizer holds that are in no called model, and get no gradient."""
+    return [
+        param
+        for param in tracked.params()
+        if param.requires_grad and id(param) not in living and tracked.is_starved(param)
+    ]
+
+
+def _held(tracked: TrackedOptimizer) -> _Held | None:
+    """The settings of an optimizer and the ids of what it holds; None if a setting may change.
+
+    A tensor or a list can be written to, and a tensor must not be kept.
+    """
+    settings: list[dict[str, object]] = []
+    params: list[int] = []
+    for group in tracked.optimizer.param_groups if tracked.optimizer else ():
+        rest = {key: value for key, value in group.items() if key != "params"}
+        several = [cast(_Several, value) for value in rest.values() if type(value) is tuple]
+        kinds = {*map(type, rest.values())} - {tuple}
+        if not kinds.union(*[map(type, each) for each in several]) <= _PLAIN:
+            return None
+        settings.append(rest)
+        params += map(id, group["params"])
+    return settings, params

@@ -41,13 +41,14 @@ class Listening(ABC):
         warn: Callable[[str], None],
         clock: Callable[[], float],
         host: Host,
+        patience: float,
     ) -> None:
         self.active = False
         self.given = Given(self._note)
         self._thread = TrainingThread(self._note)
         self.is_training_thread = self._thread.may_be_this
         self._warn = warn
-        self._journal = Journal(sinks, clock, self._say, host)
+        self._journal = Journal(sinks, clock, self._say, host, patience=patience)
         self._owners = Owners()
         self._rounds = Rounds()
         self._host = host
@@ -94,6 +95,11 @@ class Listening(ABC):
         self.disarm()
         self._journal.event(self._rounds.step, EventKind.ENDED, self._summary(exit_code))
         self._journal.close(self._rounds.step)
+
+    @guarded
+    def catch_up(self) -> None:
+        """Write what waits for more steps: somebody asks for the run."""
+        self._journal.hand_on()
 
     @abstractmethod
     def _finish(self) -> None:

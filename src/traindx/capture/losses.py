@@ -180,6 +180,8 @@ class LossReader:
 
     def take(self, step: int) -> list[Unread]:
         """What went into the losses since it was last asked for, to be told at a step."""
+        if not (self._compared or self._norms or self._signs):
+            return []
         compared, self._compared = self._compared, {}
         norms, self._norms = self._norms, []
         found, self._signs = self._signs, []

@@ -38,6 +38,8 @@ class _Line:
     memory: float = 0.0
 
 
+_Made = tuple[weakref.ref[Optimizer], int]
+"""An optimizer, and the step that it was made at."""
 _Key = tuple[str, int, int]
 """Kind, id of the first parameter, and number of parameters."""
 
@@ -47,7 +49,8 @@ class MadeOptimizers:
 
     def __init__(self, owners: Owners) -> None:
         self._owners = owners
-        self._made: list[tuple[weakref.ref[Optimizer], int]] = []
+        self._made: list[_Made] = []
+        self._waiting: list[_Made] = []
         self._lines: dict[_Key, _Line] = {}
 
     def add(self, optimizer: Optimizer, step: int) -> None:
@@ -59,7 +62,9 @@ class MadeOptimizers:
             self._lines = {
                 key: line for key, line in self._lines.items() if line.holder() is not None
             }
-        self._made.append((weakref.ref(optimizer), step))
+        made = weakref.ref(optimizer), step
+        self._made.append(made)
+        self._waiting.append(made)
         params = _params(optimizer)
         holder = self._owners.holder(params[0]) if params else None
         if holder is None:
@@ -84,15 +89,23 @@ class MadeOptimizers:
             stepped: The optimizers that have stepped.
             compiled: Whether calls of the models are not seen.
         """
-        models = [*models]
-        yield from self._replaced(step, models)
-        yield from self._idle(step, models, stepped, compiled)
+        for made in [*self._waiting]:  # another thread may make one
+            optimizer = made[0]()
+            if optimizer is None or stepped.has_stepped(optimizer):
+                self._waiting.remove(made)
+        lines = {key: line for key, line in [*self._lines.items()] if line.count}
+        if lines or self._waiting:
+            models = [*models]
+            yield from self._replaced(step, models, lines)
+            yield from self._idle(step, models, stepped, compiled)
 
-    def _replaced(self, step: int, models: list[TrackedModel]) -> Iterator[Scalar]:
+    def _replaced(
+        self, step: int, models: list[TrackedModel], lines: dict[_Key, _Line]
+    ) -> Iterator[Scalar]:
         """Of each part of a model the longest line of optimizers of its parameters."""
         longest: dict[Site, _Line] = {}
-        for key, line in [*self._lines.items()]:  # another thread may make one
-            site = self._site(key, models) if line.count else None
+        for key, line in lines.items():
+            site = self._site(key, models)
             if site is not None and (site not in longest or line.count > longest[site].count):
                 longest[site] = line
         for site, line in longest.items():
@@ -116,8 +129,8 @@ class MadeOptimizers:
     ) -> Iterator[Scalar]:
         idle = [
             (optimizer, step + 1 - made)
-            for ref, made in [*self._made]
-            if (optimizer := ref()) is not None and not stepped.has_stepped(optimizer)
+            for ref, made in [*self._waiting]
+            if (optimizer := ref()) is not None
         ]
         if idle:
             held = stepped.held()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from torch import Tensor
@@ -62,8 +62,9 @@ class Measuring(Listening):
         warn: Callable[[str], None],
         clock: Callable[[], float],
         host: Host,
+        patience: float,
     ) -> None:
-        super().__init__(sinks, warn, clock, host)
+        super().__init__(sinks, warn, clock, host, patience)
         self._clock = clock
         self._started = clock()
         self._calls = taps.calls
@@ -159,11 +160,9 @@ class Measuring(Listening):
             tell(*what)
 
     def _end_round(self) -> None:
-        step = self._rounds.step
+        step, models = self._rounds.step, [*self._models]
         if self._measuring:
-            portion, before = self._measured(step), self._journal.seconds
-            self._journal.write(portion, measured=True)
-            self._cadence.spending.follow(self._journal.seconds - before)
+            self._write(self._measured(step, models), measured=True)
             self._refer_to_no_tensor()
             if reason := self._cadence.adapt(step):
                 detail: dict[str, Json] = {"every": self._cadence.every, "reason": reason}
@@ -174,8 +173,15 @@ class Measuring(Listening):
             overdue = self._cadence.mark >= self._journal.overdue_at
             if self._evaluations.pending or overdue:
                 taken = self._take(step, fetch=overdue)
-                self._journal.write([*self._evaluations.events(step), *taken], fetch=overdue)
-        self._begin_round()
+                self._write([*self._evaluations.events(step), *taken], fetch=overdue)
+        self._begin_round(models)
+
+    def _write(
+        self, parts: Portion | list[Part], *, fetch: bool = True, measured: bool = False
+    ) -> None:
+        before = self._journal.seconds
+        if handed_on := self._journal.write(parts, fetch=fetch, measured=measured):
+            self._cadence.spending.follow(self._journal.seconds - before, handed_on)
 
     def _take(self, step: int, *, fetch: bool = True) -> list[Part]:
         """What every step leaves behind, up to this one."""
@@ -184,18 +190,19 @@ class Measuring(Listening):
         told += self._evaluated_inputs.take(step)
         return [*told, *self._copies.take(), *self._loads.take()]
 
-    def _measured(self, step: int) -> Portion:
+    def _measured(self, step: int, models: Sequence[TrackedModel]) -> Portion:
         """Everything of a measured step; the event that says it is complete comes last."""
-        for model in self._models.confirmed():
+        trained = [model for model in models if model.confirmed]
+        for model in trained:
             self._tell(Collector.round_ends, model)
             self._first_weights.note(model)
         parts: list[Part] = [*self._evaluations.events(step)]
         parts += [*self._recorder.parts(), *self._recorder.skips(), *self._losses.reader.take(step)]
-        parts += [Description(step, facts) for facts in self._inventory.news(step)]
+        parts += [Description(step, facts) for facts in self._inventory.news(step, models)]
         parts += [self._optimizers.unread(step), *self._take(step)]
         parts += self._steering.scalars(step, self._optimizers)
-        parts += self._freezing.parts(step, self._models.confirmed(), self._held)
-        parts += [*self._left_out(step), *self._clipping.unread(step)]
+        parts += self._freezing.parts(step, trained, self._held)
+        parts += [*self._left_out(step, trained), *self._clipping.unread(step)]
         parts.append(Scalar(step, "backwards", float(self._round_backwards)))
         portion = self._journal.gather(parts)
         seconds = self._cadence.step_ended(measured=True, step=step)
@@ -205,14 +212,14 @@ class Measuring(Listening):
         portion.append(Event(step, EventKind.MEASURED))
         return portion
 
-    def _left_out(self, step: int) -> Iterator[Scalar]:
+    def _left_out(self, step: int, models: Iterable[TrackedModel]) -> Iterator[Scalar]:
         """What no optimizer trains, and optimizers that do not, or not for long."""
         compiled = self._compiled
         yield from self._made.scalars(step, self._models, self._optimizers, compiled=compiled)
         yield from self._drawn.scalars(step)
-        if models := [m for m in self._models.confirmed() if self._unregistered.looks_at(m)]:
+        if new := [model for model in models if self._unregistered.looks_at(model)]:
             held = self._held()
-            for model in models:
+            for model in new:
                 yield from self._unregistered.scalars(step, model, held)
 
     @guarded
@@ -262,9 +269,9 @@ class Measuring(Listening):
         self._models.trained_here(leaves)
         self._optimizers.trained_here(leaves)
 
-    def _begin_round(self) -> None:
+    def _begin_round(self, models: Sequence[TrackedModel]) -> None:
         self._quiet.leave()
-        for model in self._models:
+        for model in models:
             model.part_with()
         self._rounds.end()
         self._trap.round_ends()
@@ -274,13 +281,14 @@ class Measuring(Listening):
         due = self._rounds.any_due(self._cadence.due)
         self._measuring = due and self._cadence.affords(self._rounds.step)
         if self._measuring:
-            for model in self._models.confirmed():
+            models = [model for model in models if model.confirmed]
+            for model in models:
                 model.calls = {}
                 self._tell(Collector.round_starts, model)
             for tracked in self._optimizers.of_this_thread():
                 tracked.clearing.keep_entries()
             if self._compiled:
-                self._opened.round_starts(self._models.confirmed())
+                self._opened.round_starts(models)
         else:
             self._pass_quietly()
 

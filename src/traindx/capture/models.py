@@ -6,12 +6,13 @@ import sys
 import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from torch import Tensor, nn
 
 from traindx.capture.given import Given
-from traindx.capture.owners import Owners, name_in_frames, own_parameters, unique
+from traindx.capture.owners import Owners, name_in_frames, unique
+from traindx.capture.parts import Parts, own_children
 from traindx.capture.threads import Token, this_thread
 from traindx.facts import PathFacts
 
@@ -53,7 +54,8 @@ class TrackedModel:
         self.sample: tuple[int, ...] = ()
         self.thread: Token | None = None
         self.fqns: dict[int, str] = {}
-        self._parts: list[_Part] | None = None
+        self._parts: Parts | None = None
+        self._learnt: Parts | None = None
 
     @property
     def root(self) -> nn.Module | None:
@@ -83,27 +85,18 @@ class TrackedModel:
     def modules(self) -> Iterator[tuple[str, nn.Module]]:
         """Its modules by fqn, without torch.compile's wrapper."""
         if self._parts is not None:
-            for part in self._parts:
-                if (module := part.module()) is not None:
-                    yield part.fqn, module
+            yield from self._parts.modules()
         elif (root := self.root) is not None:
             for name, module in cast("_Named", unwrapped(root).named_modules()):
                 yield name.removeprefix(_COMPILED_PREFIX), module
 
     def parameters(self) -> list[tuple[str, Tensor]]:
         """Its parameters by fqn, a shared one once."""
-        found: list[tuple[str, Tensor]] = []
         if self._parts is not None:
-            for part in self._parts:
-                if part.params and (module := part.module()) is not None:
-                    held = own_parameters(module)
-                    for name, fqn in part.params:
-                        if name in held and (param := held[name]) is not None:
-                            found.append((fqn, param))
-        elif (root := self.root) is not None:
-            for name, param in root.named_parameters():
-                found.append((name.removeprefix(_COMPILED_PREFIX), param))
-        return found
+            return self._parts.parameters()
+        root = self.root
+        named = () if root is None else root.named_parameters()
+        return [(name.removeprefix(_COMPILED_PREFIX), param) for name, param in named]
 
     def trainable(self) -> list[tuple[str, Tensor]]:
         """Its parameters that require a gradient."""
@@ -118,12 +111,16 @@ class TrackedModel:
         return tuple((id(grad), grad._version) for grad in (*grads[:1], *grads[-1:]))
 
     def refresh(self) -> None:
-        """Learn the names of its modules again, since modules may have been replaced."""
+        """Learn the names of its modules again if any has been added, removed or replaced."""
+        root = self.root
+        if root is not None and self._learnt and self._learnt.are_those_of(unwrapped(root)):
+            self._parts = self._learnt
+            return
         self._parts = None
         modules = [*self.modules()]
         self.fqns = {id(module): fqn for fqn, module in modules}
-        if (root := self.root) is not None and _is_plain(root):
-            self._parts = _parts(modules)
+        if root is not None and _is_plain(root):
+            self._parts = self._learnt = Parts(modules)
 
     def part_with(self) -> None:
         """Look for its parts anew from now on, as long as it is not called: a step is over."""
@@ -135,35 +132,14 @@ class TrackedModel:
 
     def note_call(self, fqn: str) -> None:
         """Note that one of its modules was called."""
-        self.order.setdefault(fqn, len(self.order))
+        if fqn not in self.order:
+            self.order[fqn] = len(self.order)
         self.calls[fqn] = self.calls.get(fqn, 0) + 1
 
-
-class _Part(NamedTuple):
-    """A module of a model, held weakly: to walk through all of them ten times a step costs much.
-
-    Attributes:
-        fqn: Its name.
-        module: The module.
-        params: Name and fqn of each of its own parameters that no module before it holds.
-    """
-
-    fqn: str
-    module: weakref.ref[nn.Module]
-    params: list[tuple[str, str]]
-
-
-def _parts(modules: Sequence[tuple[str, nn.Module]]) -> list[_Part]:
-    seen: set[int] = set()
-    parts: list[_Part] = []
-    for fqn, module in modules:
-        params: list[tuple[str, str]] = []
-        for name, param in own_parameters(module).items():
-            if param is not None and id(param) not in seen:
-                seen.add(id(param))
-                params.append((name, f"{fqn}.{name}" if fqn else name))
-        parts.append(_Part(fqn, weakref.ref(module), params))
-    return parts
+    def note_batch(self, batch: Tensor | None) -> None:
+        """Note the extents of what it is given."""
+        shape = () if batch is None or batch.is_nested else tuple(batch.shape)
+        self.batch_size, self.sample = shape[0] if shape else None, shape[1:]
 
 
 def _is_plain(root: nn.Module) -> bool:
@@ -229,10 +205,11 @@ class Models:
         self._of_module: dict[int, tuple[weakref.ref[nn.Module], TrackedModel | None]] = {}
         self._names: set[str] = set()
         self._loose: LooseParameters | None = None
+        self._looked_up: tuple[int, list[int]] | None = None
 
     def __iter__(self) -> Iterator[TrackedModel]:
-        models = (m for m in [*self._by_root.values()] if m.root is not None)
-        here = [model for model in models if not model.is_elsewhere]
+        models = [*self._by_root.values()]
+        here = [m for m in models if m.root is not None and not m.is_elsewhere]
         return iter([*here, self._loose] if self._loose else here)
 
     def only(self) -> TrackedModel | None:
@@ -320,6 +297,7 @@ class Models:
         self._of_module = {
             key: known for key, known in self._of_module.items() if known[1] is not model
         }
+        self._looked_up = None
         if not model.confirmed:  # nothing was written under its name
             self._names.discard(model.name)
 
@@ -331,9 +309,12 @@ class Models:
         A parameter that no called or living module holds is not placed, unless it has a gradient:
         then it is a tensor trained outside any module.
         """
-        holders = [self._owners.holder(param) for param in params]
-        for holder in {id(holder): holder for holder in holders if holder is not None}.values():
-            self.of(holder, frame)
+        looked_up = self._owners.registrations, [*map(id, params)]
+        if looked_up != self._looked_up:  # nothing new can be found out about them otherwise
+            holders = [self._owners.holder(param) for param in params]
+            for holder in {id(holder): holder for holder in holders if holder is not None}.values():
+                self.of(holder, frame)
+            self._looked_up = looked_up
         known = self._known()
         if unknown := [param for param in params if id(param) not in known]:
             for param in unknown:
@@ -385,7 +366,9 @@ def confirm(places: Iterable[tuple[TrackedModel, str, Tensor]]) -> None:
 
 def unwrapped(root: nn.Module) -> nn.Module:
     """The module inside torch.compile's wrapper."""
-    return dict(root.named_children()).get("_orig_mod", root)
+    children = own_children(root)
+    inner = children["_orig_mod"] if "_orig_mod" in children else None  # noqa: SIM401  # scripted
+    return root if inner is None else inner
 
 
 def is_compiled(module: nn.Module) -> bool:

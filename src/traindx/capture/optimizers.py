@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
-from typing import cast
+from typing import Any, cast
 
 from torch import Tensor
 from torch.optim.optimizer import Optimizer
@@ -40,7 +40,7 @@ class ClearingCheck:
         self._place: tuple[int, int] | None = None
         self._seen: tuple[int, int] | None = None
         self._before: tuple[int, int] | None = None
-        self._entries: Tensor | None = None
+        self._entries: Any = None
         self._cleared = False
         self._backwards = 0
         self._kept = self._discarded = self._lost = 0
@@ -87,9 +87,7 @@ class ClearingCheck:
 
     def keep_entries(self) -> None:
         """Copy a few entries of the gradient: `grad.data.zero_()` raises no version."""
-        grad = self._grad()
-        if grad is not None and grad.is_cpu and not grad.is_sparse:
-            self._entries = few_entries(grad).clone()
+        self._entries = _entries(self._grad())
 
     def fraction(self) -> float | None:
         """Fraction of steps with uncleared gradients since last asked; None without a step."""
@@ -107,8 +105,10 @@ class ClearingCheck:
     def _changed_unseen(self) -> bool:
         """Whether the entries kept are no longer those of the gradient."""
         entries, self._entries = self._entries, None
-        grad = self._grad()
-        return entries is not None and grad is not None and not few_entries(grad).equal(entries)
+        now = None if entries is None else _entries(self._grad())
+        if entries is None or now is None:
+            return False
+        return not now.equal(entries) if isinstance(now, Tensor) else now != entries
 
     def _with_gradient(self) -> tuple[int, int] | None:
         """The place of the first parameter that has one."""
@@ -295,6 +295,16 @@ def is_idle(optimizer: Optimizer) -> bool:
     """
     found = vars(optimizer).get("found_inf")
     return isinstance(found, Tensor) and found.is_cpu and bool(found)
+
+
+def _entries(grad: Tensor | None) -> Any:
+    """A copy of a few entries of a gradient that is on the host."""
+    if grad is None or not grad.is_cpu or grad.is_sparse:
+        return None
+    few = few_entries(grad)
+    if type(few) is not Tensor:  # a subclass may give out no list
+        return few.clone()
+    return cast(Any, few).tolist()
 
 
 def _number(tensor: Tensor) -> float | Tensor | None:

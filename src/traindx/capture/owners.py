@@ -29,15 +29,21 @@ own_parameters: Callable[[nn.Module], Mapping[str, Tensor | None]] = attrgetter(
 
 
 class Owners:
-    """Weak knowledge of module ancestry and parameter ownership."""
+    """Weak knowledge of module ancestry and parameter ownership.
+
+    Attributes:
+        registrations: How often a module has registered anything.
+    """
 
     def __init__(self) -> None:
+        self.registrations = 0
         self._parents: dict[int, list[weakref.ref[nn.Module]]] = {}
         self._holders: dict[int, weakref.ref[nn.Module]] = {}
         self._held: dict[int, set[int]] = {}
 
     def child_registered(self, parent: nn.Module, _name: str, child: nn.Module | None) -> None:
         """Global module registration hook."""
+        self.registrations += 1
         if child is None:
             return
         key = id(child)
@@ -49,6 +55,7 @@ class Owners:
 
     def param_registered(self, module: nn.Module, _name: str, param: Tensor | None) -> None:
         """Global parameter registration hook."""
+        self.registrations += 1
         if param is None:
             return
         key = id(module)

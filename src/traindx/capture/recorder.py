@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import weakref
 from array import array
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Generic, NamedTuple, TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 from torch import Tensor
 
 from traindx.capture.models import TrackedModel
+from traindx.capture.shared import Shared
 from traindx.capture.transfer import Lists, Numbers, Part, Unread
 from traindx.facts import Json
 from traindx.records import Bundle, Event, EventKind, Item, Point, Site, Vector
@@ -20,13 +21,14 @@ from traindx.stats.rows import Statistics
 Place = tuple[TrackedModel, str, Point]
 """What of which part of a model."""
 _Named = tuple[TrackedModel, str, str]
+_Name = tuple[str, str]
+_Later = tuple[TrackedModel, Sequence[_Name], Callable[[], Sequence[float]]]
 T = TypeVar("T")
+_Key = TypeVar("_Key", bound=tuple[TrackedModel, str, str])
 _GRAD, _APPLIED = Point.GRAD, Point.APPLIED_GRAD
 _Seen = tuple[weakref.ref[Tensor] | None, int, Row | None]
 """A gradient, its version, and what was read of it."""
 _UNSEEN: _Seen = None, 0, None
-_KINDS = 8
-"""Of how many kinds of rounds it is remembered what they measured: some things have turns."""
 _WITH_EXPONENTS = (Point.OUTPUT, Point.GRAD)
 
 
@@ -53,20 +55,8 @@ class _Awaited(NamedTuple):
         return row.numbers()
 
 
-class _Shared(Generic[T]):
-    """What was measured where, in the same tuple for all rounds that measured alike."""
-
-    def __init__(self) -> None:
-        self._known: list[tuple[list[tuple[TrackedModel, str, T]], tuple[tuple[T, Site], ...]]] = []
-
-    def of(self, keys: list[tuple[TrackedModel, str, T]]) -> tuple[tuple[T, Site], ...]:
-        """What these places are to readers."""
-        for known, named in self._known:
-            if known == keys:
-                return named
-        named = tuple((what, Site(model.name, fqn)) for model, fqn, what in keys)
-        self._known = [(keys, named), *self._known[: _KINDS - 1]]
-        return named
+_Known = Mapping[Place, Sequence[Row | _Awaited]]
+"""What was read where, without tensors."""
 
 
 class Recorder:
@@ -85,14 +75,16 @@ class Recorder:
         self._skipped: dict[Place, str] = {}
         self._told: set[Place] = set()
         self._rows: dict[Place, list[Row | _Far]] = {}
+        self._any_far = False
         self._scalars: dict[_Named, float | Tensor] = {}
+        self._later: list[_Later] = []
         self._vectors: dict[_Named, Tensor] = {}
         self._known: dict[Hashable, Row] = {}
         self._gradients: dict[int, _Seen] = {}
         self._last: tuple[Place, int] | None = None
         self._step_before = 0
-        self._places: _Shared[Point] = _Shared()
-        self._names: _Shared[str] = _Shared()
+        self._places: Shared[Point] = Shared()
+        self._names: Shared[str] = Shared()
 
     def measurable(self, place: Place, tensor: Tensor) -> bool:
         """Whether a tensor can be measured; if not, `skips` will tell why."""
@@ -168,7 +160,11 @@ class Recorder:
             else:
                 measurable.append((place, tensor))
         rows = summarize_all([tensor for _, tensor in measurable], start=self.step)
+        plain = scale is None and not self.wants_vectors
         for (place, tensor), row in zip(measurable, rows, strict=True):
+            if plain and type(row.total) is float:
+                self._rows[place] = [row]
+                continue
             self._keep(place, tensor, row, scale, replace=True)
 
     def _keep(
@@ -180,7 +176,11 @@ class Recorder:
         *,
         replace: bool = False,
     ) -> None:
-        kept = row if scale is None and type(row.total) is float else _kept(row, scale)
+        if scale is None and type(row.total) is float:
+            kept = row
+        else:
+            kept = _kept(row, scale)
+            self._any_far |= type(kept) is _Far
         if replace or place not in self._rows:
             self._rows[place] = [kept]
         else:
@@ -209,6 +209,12 @@ class Recorder:
     def scalar(self, model: TrackedModel, fqn: str, quantity: str, value: float | Tensor) -> None:
         """Note a number; the last one of a step counts."""
         self._scalars[model, fqn, quantity] = value
+
+    def later(
+        self, model: TrackedModel, names: Sequence[_Name], numbers: Callable[[], Sequence[float]]
+    ) -> None:
+        """Note numbers that are made as they are written: of parts and quantities, in order."""
+        self._later.append((model, names, numbers))
 
     def vector(self, model: TrackedModel, fqn: str, quantity: str, values: Tensor) -> None:
         """Note several numbers, (n,); the last ones of a step count."""
@@ -246,47 +252,39 @@ class Recorder:
 
     def parts(self) -> list[Part]:
         """Everything of confirmed models, to be written, and begin anew."""
-        rows = [
-            (place, kept)
-            for place, several in self._rows.items()
-            if place[0].confirmed
-            for kept in several
-        ]
-        scalars = [(key, value) for key, value in self._scalars.items() if key[0].confirmed]
-        vectors = [(key, value) for key, value in self._vectors.items() if key[0].confirmed]
-        self._rows, self._scalars, self._vectors = {}, {}, {}
+        rows, scalars = _of_confirmed(self._rows), _of_confirmed(self._scalars)
+        unread = self._unread(rows, scalars, _of_confirmed(self._vectors), far=self._any_far)
+        self._rows, self._scalars, self._vectors, self._any_far = {}, {}, {}, False
+        self._later = []
         self.let_go()
         self.round += 1
         self.wants_vectors = _has_vectors(self.round)
         self._step_before = self.step
-        near = _all_near(rows)
-        if near is None or vectors or any(type(value) is not float for _, value in scalars):
-            return [self._unread(rows, scalars, vectors)]
-        # On the host there is nothing to wait for, which would cost as much again.
-        numbers = cast("list[float]", [value for _, value in scalars])
-        return [*self._bundled(self.step, _statistics(near), [key for key, _ in scalars], numbers)]
+        return [unread]
 
     def _unread(
         self,
-        rows: list[tuple[Place, Row | _Far]],
-        scalars: list[tuple[_Named, float | Tensor]],
-        vectors: list[tuple[_Named, Tensor]],
+        rows: Mapping[Place, list[Row | _Far]],
+        scalars: dict[_Named, float | Tensor],
+        vectors: dict[_Named, Tensor],
+        *,
+        far: bool,
     ) -> Unread:
-        far = [kept for _, kept in rows if isinstance(kept, _Far)]
-        scales = {id(kept.scale): kept.scale for kept in far if kept.scale is not None}
-        at = {key: i for i, key in enumerate(scales)}
-        known = [(place, _awaited(kept, at)) for place, kept in rows]
-        fields = [field for kept in far for field in kept.row.fields]
-        values = [*scales.values(), *fields, *[value for _, value in scalars]]
-        named, listed, step = [key for key, _ in scalars], [key for key, _ in vectors], self.step
+        fields, scales, known = _parted(rows) if far else ([], {}, cast("_Known", rows))
+        named, listed, step = [*scalars], [*vectors], self.step
+        first = len(scales)
+        last = first + len(fields)
+        later = [one for one in self._later if one[0].confirmed]
 
         def items(numbers: Numbers, lists: Lists) -> Iterator[Item]:
-            first, last = len(at), len(numbers) - len(named)
             statistics = _arrived(known, numbers[first:last], numbers[:first])
-            yield from self._bundled(step, statistics, named, numbers[last:])
+            late = [(model, *name) for model, names, _ in later for name in names]
+            made = [number for _, _, make in later for number in make()]
+            yield from self._bundled(step, statistics, named + late, [*numbers[last:], *made])
             yield from _vectors(step, listed, lists)
 
-        return Unread(values, [value for _, value in vectors], items)
+        values = [*scales.values(), *fields, *scalars.values()]
+        return Unread(values, [*vectors.values()], items)
 
     def _bundled(
         self,
@@ -311,6 +309,8 @@ class Recorder:
     def skips(self) -> list[Event]:
         """What could not be measured and has not been told yet."""
         events: list[Event] = []
+        if not self._skipped:
+            return events
         for place, reason in self._skipped.items():
             model, fqn, point = place
             if model.confirmed and place not in self._told:
@@ -320,6 +320,13 @@ class Recorder:
                 events.append(Event(self.step, EventKind.SKIPPED, site, detail))
         self._skipped = {}
         return events
+
+
+def _of_confirmed(noted: dict[_Key, T]) -> dict[_Key, T]:
+    """What was noted of models known to be trained: as a rule all of it."""
+    if all([model.confirmed for model in {key[0] for key in noted}]):
+        return noted
+    return {key: value for key, value in noted.items() if key[0].confirmed}
 
 
 def _has_vectors(number: int) -> bool:
@@ -338,6 +345,17 @@ def _kept(row: Row, scale: float | Tensor | None) -> Row | _Far:
     return row if scale is None else row.divided(scale)
 
 
+def _parted(
+    rows: Mapping[Place, list[Row | _Far]],
+) -> tuple[list[float | Tensor], dict[int, Tensor], _Known]:
+    """What of rows is on a device: their fields and scales by id; and the rows without those."""
+    far = [kept for several in rows.values() for kept in several if isinstance(kept, _Far)]
+    scales = {id(kept.scale): kept.scale for kept in far if kept.scale is not None}
+    at = {key: i for i, key in enumerate(scales)}
+    known = {place: [_awaited(kept, at) for kept in several] for place, several in rows.items()}
+    return [field for kept in far for field in kept.row.fields], scales, known
+
+
 def _awaited(kept: Row | _Far, at: dict[int, int]) -> Row | _Awaited:
     if not isinstance(kept, _Far):
         return kept
@@ -345,26 +363,15 @@ def _awaited(kept: Row | _Far, at: dict[int, int]) -> Row | _Awaited:
     return _Awaited(row, None if kept.scale is None else at[id(kept.scale)])
 
 
-def _all_near(rows: list[tuple[Place, Row | _Far]]) -> list[tuple[Place, Row]] | None:
-    """The rows if all are on the host."""
-    near = all(type(kept) is Row for _, kept in rows)
-    return cast("list[tuple[Place, Row]]", rows) if near else None
-
-
-def _statistics(rows: list[tuple[Place, Row]]) -> list[tuple[Place, Statistics]]:
-    return [(place, row.numbers()) for place, row in rows]
-
-
-def _arrived(
-    known: Sequence[tuple[Place, Row | _Awaited]], fields: Numbers, scales: Numbers
-) -> list[tuple[Place, Statistics]]:
+def _arrived(known: _Known, fields: Numbers, scales: Numbers) -> list[tuple[Place, Statistics]]:
     """The statistics, once what was on a device has arrived."""
     arrived = iter(fields)
     return [
         (place, kept.numbers())
         if isinstance(kept, Row)
         else (place, kept.numbers([*islice(arrived, 5)], scales))
-        for place, kept in known
+        for place, several in known.items()
+        for kept in several
     ]
 
 

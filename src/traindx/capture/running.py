@@ -6,7 +6,8 @@ their weighted mean) follow without touching an activation.
 
 All layers of a model are compared at once: a small operation costs the same for one layer as for
 fifty. The formulas are written once, for NumPy's arrays on the CPU, where such an operation is five
-times cheaper than torch's, and for torch's tensors elsewhere.
+times cheaper than torch's, and for torch's tensors elsewhere. On the CPU several steps are compared
+at once, too.
 """
 
 from __future__ import annotations
@@ -28,8 +29,19 @@ _PRECISION = 1e-3
 """Largest relative error allowed in batch statistics recovered from float buffers."""
 
 Values = Any
-"""Numbers of double precision, one-dimensional: an array on the CPU, else a tensor there."""
-Norms = Sequence[tuple[str, _BatchNorm]]
+"""Numbers of double precision: an array on the CPU, else a tensor there."""
+
+
+class Running(NamedTuple):
+    """The buffers of a layer; it may have no counter."""
+
+    mean: Tensor
+    var: Tensor
+    tracked: Tensor | None
+
+
+Norms = Sequence[tuple[str, _BatchNorm, Running]]
+"""Layers by their names."""
 
 
 class Setting(NamedTuple):
@@ -45,15 +57,10 @@ class Setting(NamedTuple):
     @classmethod
     def of(cls, norms: Norms) -> Setting:
         """That of layers that are alike."""
-        means = [running_mean(norm) for _, norm in norms]
-        return cls(
-            tuple(fqn for fqn, _ in norms),
-            tuple(mean.numel() for mean in means),
-            tuple(norm.momentum for _, norm in norms),
-            tuple(norm.eps for _, norm in norms),
-            means[0].device,
-            means[0].dtype,
-        )
+        each = [(fqn, of.mean.numel(), norm.momentum, norm.eps) for fqn, norm, of in norms]
+        layers, sizes, momenta, epsilons = zip(*each, strict=True)
+        mean = norms[0][2].mean
+        return cls(layers, sizes, momenta, epsilons, mean.device, mean.dtype)
 
     def comparable(self, other: Setting) -> bool:
         """Whether the same layers have buffers of the same kind."""
@@ -61,7 +68,11 @@ class Setting(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """The running statistics of several layers, one after another: (sum of C,), and (layers,)."""
+    """The running statistics of several layers, one after another: (sum of C,), and (layers,).
+
+    On the CPU also those of several steps, (steps, sum of C) and (steps, layers); so is all that is
+    made of them.
+    """
 
     mean: Values
     var: Values
@@ -69,11 +80,22 @@ class Snapshot(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What the layers normalized: (sum of C,) each, and how far rounding may have changed it."""
+    """What the layers normalized, and how far rounding may have changed it.
+
+    Attributes:
+        mean: Of each channel, (sum of C,).
+        var: The same.
+        std: Its root, with epsilon.
+        far: How many of these deviations the mean lies from 0.
+        weight: That of the batch in the second snapshot, (sum of C,).
+        rounding: The largest relative error of a channel of each layer, (layers,).
+    """
 
     mean: Values
     var: Values
     std: Values
+    far: Values
+    weight: Values
     rounding: Values
 
 
@@ -100,6 +122,7 @@ class Layers(ABC):
         self._momentum = self._numbers(momenta)
         self._cumulative = self.xp.isnan(self._momentum)
         self._eps = self._to_channels(self._numbers(setting.epsilons))
+        self._zero = self._numbers([0.0])
         self._rounding = torch.finfo(setting.dtype).eps
         self.untouched: Values | None = None
 
@@ -107,6 +130,10 @@ class Layers(ABC):
     def of(setting: Setting, buffer: Tensor) -> Layers:
         """Computing where their buffers are, of which this is one."""
         return OnHost(setting) if on_host(buffer) else OnDevice(setting)
+
+    def follows(self, others: Layers) -> bool:
+        """Whether a snapshot of theirs can be compared with a later one of these."""
+        return others is self or others.setting.comparable(self.setting)
 
     @abstractmethod
     def snapshot(self, norms: Norms) -> Snapshot:
@@ -139,23 +166,27 @@ class Layers(ABC):
         """(1 - momentum)^tracked; 0 for statistics loaded without their counter, by layer."""
         if self.untouched is None:  # matters only as long as nothing has been counted
             off = self._greatest(self.xp.abs(now.mean) + self.xp.abs(now.var - 1))
-            self.untouched = self.xp.where(off == 0, 1.0, 0.0)
+            first = off.reshape(-1, len(self.setting.layers))[0]
+            self.untouched = self.xp.where(first == 0, 1.0, 0.0)
         weight = self.xp.where(self._cumulative, 0.0, (1 - self._momentum) ** now.tracked)
         return self.xp.where(now.tracked == 0, self.untouched, weight)
+
+    def counted(self, now: Snapshot) -> dict[str, Values]:
+        """What a snapshot tells alone, by layer."""
+        return {"tracked": now.tracked, "initial_weight": self.initial_weight(now)}
 
     def compared(self, old: Snapshot, new: Snapshot) -> Step:
         """What the step between two snapshots has done; NaN where rounding hides it."""
         updates = new.tracked - old.tracked
-        batch = self._batch(old, new, self._to_channels(self._new_weight(updates, new.tracked)))
-        known = self._greatest(batch.rounding) < _PRECISION
-        change = (new.mean - old.mean) ** 2 / (new.var + self._eps)
+        batch = self._batch(old, new, self._new_weight(updates, new.tracked))
+        known = batch.rounding < _PRECISION
+        spread = new.var + self._eps
+        gap, noise = self._gap(batch, new, self.xp.sqrt(spread)), self._noise(batch, old)
         by_layer = {
             "updates": updates,
-            "running_gap": self.xp.where(known, self._root_mean(self._gap(batch, new)), math.nan),
-            "variance_noise": self.xp.where(
-                known, self._root_mean(self._noise(batch, old)), math.nan
-            ),
-            "running_change": self._root_mean(change),
+            "running_gap": self.xp.where(known, self._root_mean(gap), math.nan),
+            "variance_noise": self.xp.where(known, self._root_mean(noise), math.nan),
+            "running_change": self._root_mean((new.mean - old.mean) ** 2 / spread),
         }
         return Step(by_layer, batch)
 
@@ -164,14 +195,14 @@ class Layers(ABC):
 
         RMS over channels, in those of both batches together; NaN where rounding hides it.
         """
-        known = self.xp.maximum(first.rounding, second.rounding)
+        known = self.xp.maximum(first.rounding, second.rounding) < _PRECISION
         shared = (first.var + second.var) / 2 + self._eps
         distance = self._root_mean((first.mean - second.mean) ** 2 / shared)
-        return self.xp.where(self._greatest(known) < _PRECISION, distance, math.nan)
+        return self.xp.where(known, distance, math.nan)
 
     def by_channel(self, batch: Batch) -> dict[str, Values]:
         """Statistics of what was normalized, each by its name; NaN where rounding hides them."""
-        known = batch.rounding < _PRECISION
+        known = self._relative_error(batch.far, batch.weight) < _PRECISION
         return {
             "batch_mean": self.xp.where(known, batch.mean, math.nan),
             "batch_var": self.xp.where(known, batch.var, math.nan),
@@ -183,23 +214,27 @@ class Layers(ABC):
         weight = 1 - (1 - self._momentum) ** updates
         return self.xp.where(self._cumulative, cumulative, weight)
 
-    def _batch(self, old: Snapshot, new: Snapshot, weight: Values) -> Batch:
+    def _batch(self, old: Snapshot, new: Snapshot, of_layers: Values) -> Batch:
         """The batches between two snapshots, from their weight in the second."""
+        weight = self._to_channels(of_layers)
         mean = old.mean + (new.mean - old.mean) / weight
         # A batch's variance cannot be negative; rounding in the buffers can make it so.
-        var = old.var + (new.var - old.var) / weight
-        var = self.xp.where(var < 0, 0.0, var)
+        var = self.xp.maximum(old.var + (new.var - old.var) / weight, self._zero)
         std = self.xp.sqrt(var + self._eps)
-        rounding = self._rounding * (1 + self.xp.abs(mean) / std) / weight
-        return Batch(mean, var, std, rounding)
+        far = self.xp.abs(mean) / std
+        # The channels of a layer have one weight, so that the farthest has the largest error.
+        error = self._relative_error(self._greatest(far), of_layers)
+        return Batch(mean, var, std, far, weight, error)
 
-    def _gap(self, batch: Batch, new: Snapshot) -> Values:
+    def _relative_error(self, far: Values, weight: Values) -> Values:
+        return self._rounding * (1 + far) / weight
+
+    def _gap(self, batch: Batch, new: Snapshot, std: Values) -> Values:
         """By channel: b^2 + (a - 1)^2.
 
         Normalizing a batch of mean m and variance v by running statistics instead of its own maps
         the normalized value h to a·h + b (see `norm.running_gap` in `traindx.quantities`).
         """
-        std = self.xp.sqrt(new.var + self._eps)
         return ((batch.mean - new.mean) / std) ** 2 + (batch.std / std - 1) ** 2
 
     def _noise(self, batch: Batch, old: Snapshot) -> Values:
@@ -222,11 +257,11 @@ class OnHost(Layers):
 
     def snapshot(self, norms: Norms) -> Snapshot:
         """Their statistics now."""
-        return Snapshot(
-            np.concatenate([array(running_mean(norm)) for _, norm in norms], dtype=np.float64),
-            np.concatenate([array(running_var(norm)) for _, norm in norms], dtype=np.float64),
-            self._numbers([0.0 if (n := tracked(norm)) is None else float(n) for _, norm in norms]),
-        )
+        buffers = [of.mean for _, _, of in norms] + [of.var for _, _, of in norms]
+        values = array(torch.cat(buffers).double())
+        counts = [0.0 if of.tracked is None else float(of.tracked) for _, _, of in norms]
+        half = len(values) // 2
+        return Snapshot(values[:half], values[half:], self._numbers(counts))
 
     def numbers(self, values: Values) -> Sequence[float | Tensor]:
         """One number of each layer, for the recorder."""
@@ -240,13 +275,13 @@ class OnHost(Layers):
         return np.array(values, dtype=np.float64)
 
     def _to_channels(self, values: Values) -> Values:
-        return np.repeat(values, self._sizes)
+        return np.repeat(values, self._sizes, axis=-1)
 
     def _mean(self, values: Values) -> Values:
-        return np.add.reduceat(values, self._starts) / self._sizes
+        return np.add.reduceat(values, self._starts, axis=-1) / self._sizes
 
     def _greatest(self, values: Values) -> Values:
-        return np.maximum.reduceat(values, self._starts)
+        return np.maximum.reduceat(values, self._starts, axis=-1)
 
 
 class OnDevice(Layers):
@@ -262,12 +297,12 @@ class OnDevice(Layers):
 
     def snapshot(self, norms: Norms) -> Snapshot:
         """Their statistics now."""
-        counts = [tracked(norm) for _, norm in norms]
+        counts = [of.tracked for _, _, of in norms]
         none = torch.zeros((), dtype=torch.long, device=self.setting.device)
         counts = [none if count is None else count.detach() for count in counts]
         return Snapshot(
-            torch.cat([running_mean(norm).detach() for _, norm in norms]).to(self._wide),
-            torch.cat([running_var(norm).detach() for _, norm in norms]).to(self._wide),
+            torch.cat([of.mean.detach() for _, _, of in norms]).to(self._wide),
+            torch.cat([of.var.detach() for _, _, of in norms]).to(self._wide),
             torch.stack(counts).to(self._wide),
         )
 
@@ -308,3 +343,14 @@ def running_var(norm: _BatchNorm) -> Tensor:
 def tracked(norm: _BatchNorm) -> Tensor | None:
     """The counter, if it has one."""
     return norm.num_batches_tracked
+
+
+def running(norm: _BatchNorm) -> Running | None:
+    """Its running statistics, if it has any. Asked for often: torch finds attributes slowly."""
+    held: dict[str, Any] = vars(norm)["_buffers"]
+    mean, var = held.get("running_mean"), held.get("running_var")
+    if mean is None or var is None:
+        mean, var = norm.running_mean, norm.running_var
+    return (
+        None if mean is None or var is None else Running(mean, var, held.get("num_batches_tracked"))
+    )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 import threading
 import types
 from collections.abc import Callable, Mapping
@@ -24,7 +23,7 @@ from torch.optim.optimizer import (
 )
 
 from traindx.capture.clipping import largest_of
-from traindx.capture.guard import ROOM, give_back, make_room
+from traindx.capture.guard import give_back, in_room, make_room
 from traindx.capture.replacing import replace, then
 
 Args = tuple[object, ...]
@@ -38,6 +37,7 @@ graph_task: Callable[[], int] = cast(Any, torch)._C._current_graph_task_id
 """The backward pass that this thread is inside of; -1 if there is none."""
 
 is_compiling = torch.compiler.is_compiling
+is_dynamo_compiling = torch.compiler.is_dynamo_compiling
 
 
 class Listener(Protocol):
@@ -193,7 +193,7 @@ class Taps:
         # The stack is walked only where a step has begun and not ended: within it, or after one
         # that has raised.
         def step_starts(optimizer: Optimizer, _args: object, _kwargs: object) -> None:
-            if is_compiling():
+            if is_dynamo_compiling():
                 return
             if in_step and _is_nested(optimizer):
                 nested.add(id(optimizer))
@@ -201,16 +201,19 @@ class Taps:
             in_step.add(id(optimizer))
             passing = state.passing
             if passing is None or not passing.step_starts(optimizer):
-                listener.step_starts(optimizer)
+                in_room(listener.step_starts, optimizer)
 
         def step_ended(optimizer: Optimizer, _args: object, _kwargs: object) -> None:
-            if is_compiling() or (nested and _is_nested(optimizer)):
+            if is_dynamo_compiling():
                 return
+            if nested:
+                if _is_nested(optimizer):
+                    return
+                nested.discard(id(optimizer))
             in_step.discard(id(optimizer))
-            nested.discard(id(optimizer))
             passing = state.passing
             if passing is None or not passing.step_ended(optimizer):
-                listener.step_ended(optimizer)
+                in_room(listener.step_ended, optimizer)
 
         handles = (
             register_optimizer_step_pre_hook(step_starts),
@@ -244,42 +247,42 @@ class Taps:
     def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
         state, listener = self.calls, self._listener
 
+        # Inside a call that nobody wants to hear of, what is asked is asked for each module. Dynamo
+        # takes its question for answered: the next one would make it guard what we answer.
         @functools.wraps(original)
-        def call(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            if is_compiling():
-                return original(self, *args, **kwargs)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if is_dynamo_compiling():
+                return original(*args, **kwargs)
             observer = state.observer
-            if observer is None:
-                return original(self, *args, **kwargs)
-            began = operations()
+            if observer is None or not args or is_compiling():  # or the module is given by name
+                return original(*args, **kwargs)
             if observer is not OUTSIDE:
-                result = original(self, *args, **kwargs)
+                began = operations()
+                result = original(*args, **kwargs)
                 state.began = began
-                observer(self, result)
+                observer(args[0], result)
                 return result
-            # Of each module called, torch has three frames on the stack and we one more: a model
-            # nested almost to the limit must not exceed it for us, nor where we measure.
-            frames = sys.getrecursionlimit() // 3 + ROOM
             limit = 0
             try:
                 state.observer = None
-                limit = make_room(frames)
+                limit = make_room()
                 passing = state.passing
-                if passing is not None and passing.forward_starts(self):
-                    return original(self, *args, **kwargs)
-                listener.forward_starts(self, args, kwargs)
-                result = original(self, *args, **kwargs)
+                if passing is not None and passing.forward_starts(args[0]):
+                    return original(*args, **kwargs)
+                began = operations()
+                listener.forward_starts(args[0], args[1:], kwargs)
+                result = original(*args, **kwargs)
                 if state.observer is not None:
                     state.began = began
-                    state.observer(self, result)
-                listener.forward_ended(self, result)
+                    state.observer(args[0], result)
+                listener.forward_ended(args[0], result)
                 return result
             except BaseException:
                 listener.forward_failed()
                 raise
             finally:
                 state.observer = OUTSIDE
-                give_back(limit, frames)
+                give_back(limit)
 
         return call
 
@@ -294,19 +297,19 @@ class Taps:
             if passing is not None and passing.backward_starts(tensors):
                 result = original(tensors, *args, **kwargs)
                 if not passing.backward_ended():
-                    listener.backward_ended()
+                    in_room(listener.backward_ended)
                 return result
-            listener.backward_starts(tensors)
-            limit = make_room(ROOM)
+            limit = make_room()
             try:
+                listener.backward_starts(tensors)
                 result = original(tensors, *args, **kwargs)
+                listener.backward_ended()
+                return result
             except BaseException:
                 listener.backward_failed()
                 raise
             finally:
-                give_back(limit, ROOM)
-            listener.backward_ended()
-            return result
+                give_back(limit)
 
         return backward
 
@@ -349,9 +352,9 @@ class Taps:
 
         @functools.wraps(original)
         def step(self: Any, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
-            listener.scaler_step_starts(optimizer)
+            in_room(listener.scaler_step_starts, optimizer)
             result = original(self, optimizer, *args, **kwargs)
-            listener.scaler_step_ended(optimizer)
+            in_room(listener.scaler_step_ended, optimizer)
             return result
 
         return step

@@ -23,7 +23,7 @@ class Token:
     @property
     def is_elsewhere(self) -> bool:
         """Whether it is another thread's, which lives."""
-        return self is not this_thread() and self._thread.is_alive()
+        return self is not _tokens.here and self._thread.is_alive()
 
 
 class _Tokens(threading.local):
@@ -89,14 +89,14 @@ class TrainingThread:
     @property
     def is_here(self) -> bool:
         """Whether the calling thread is the one."""
-        return self._claimed is this_thread()
+        return self._claimed is _tokens.here
 
     def claim(self) -> bool:
         """A backward pass starts in the calling thread; True if it is now the one."""
-        if self._claimed is this_thread():
+        if self._claimed is _tokens.here:
             return True
         with self._lock:
             if self.may_be_this():
-                self._claimed = this_thread()
+                self._claimed = _tokens.here
                 return True
             return False

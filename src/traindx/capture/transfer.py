@@ -143,6 +143,13 @@ class Unread:
     lists: list[Tensor]
     items: Callable[[Numbers, Lists], Iterable[Item]]
 
+    @property
+    def plain(self) -> bool:
+        """Whether there are only plain numbers, which nobody need read."""
+        return not self.lists and {*map(type, self.values)} <= _FLOAT
+
+
+_FLOAT = {float}
 
 Part = Item | Unread
 
@@ -150,26 +157,25 @@ Part = Item | Unread
 class Portion:
     """What is written at one time: items, and numbers yet to become some, in their order.
 
-    Numbers on the host become items now. Tensors are held no longer than that; what is on a device
-    is then on its way.
+    Numbers on the host are read now, and what is on a device is then on its way: tensors are held
+    no longer than that. The items are made when they are asked for, which costs half as much among
+    others as between two steps of a training.
 
     Args:
         parts: What to write.
         host: Where to.
     """
 
-    def __init__(self, parts: Sequence[Part], host: Host) -> None:
-        unread = [part for part in parts if isinstance(part, Unread)]
+    def __init__(self, parts: list[Part], host: Host) -> None:
+        self._parts: list[Part | _Waiting] = [*parts]
+        self._arrival: Arrival | None = None
+        unread = [part for part in parts if type(part) is Unread]
+        if not [part for part in unread if not part.plain]:  # nothing to bring over
+            return
         values = [value for part in unread for value in part.values]
         lists = [it for part in unread for it in part.lists]
-        self._arrival: Arrival | None = None
-        if not lists and all(type(value) is float for value in values):  # nothing to bring over
-            self._parts = [item for part in parts for item in _at_once(part)]
-            return
         self._arrival = Arrival(values, lists, host)
-        self._parts = [_Waiting.of(part) if isinstance(part, Unread) else part for part in parts]
-        if self._arrival.at_hand:
-            self._parts = [*self._made()]
+        self._parts = [_Waiting.of(part) if type(part) is Unread else part for part in parts]
 
     def __bool__(self) -> bool:
         return bool(self._parts)
@@ -182,31 +188,30 @@ class Portion:
         """Whether all numbers have arrived; never waits."""
         return self._arrival is None or self._arrival.done()
 
+    def read(self) -> None:
+        """Read the numbers; waits for them if need be."""
+        if self._arrival is not None:
+            self._arrival.read()
+
     def items(self) -> list[Item]:
         """All items; waits for the numbers if need be."""
         return [*self._made()]
 
     def items_without_numbers(self) -> list[Item]:
         """Those that need no number from a device, for when the device has failed."""
-        return [part for part in self._parts if not isinstance(part, _Waiting)]
+        return [part for part in self._parts if not isinstance(part, _Waiting | Unread)]
 
     def _made(self) -> Iterator[Item]:
-        if self._arrival is None or not any(isinstance(part, _Waiting) for part in self._parts):
-            yield from cast("list[Item]", self._parts)
-            return
-        numbers, lists = self._arrival.read()
+        numbers, lists = ([], []) if self._arrival is None else self._arrival.read()
         values, several = iter(numbers), iter(lists)
         for part in self._parts:
             if isinstance(part, _Waiting):
                 own = [*islice(values, part.num_values)]
                 yield from part.items(own, [*islice(several, part.num_lists)])
+            elif isinstance(part, Unread):
+                yield from part.items(cast(Numbers, part.values), [])
             else:
                 yield part
-
-
-def _at_once(part: Part) -> Iterable[Item]:
-    """The items of a part whose numbers are plain ones."""
-    return part.items(cast(Numbers, part.values), []) if isinstance(part, Unread) else (part,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,11 +236,7 @@ class _Group:
 
 
 class Arrival:
-    """Numbers and tensors, as plain numbers: at once from the host, later from devices.
-
-    Attributes:
-        at_hand: Whether none was on a device.
-    """
+    """Numbers and tensors, as plain numbers: at once from the host, later from devices."""
 
     def __init__(self, values: list[float | Tensor], lists: list[Tensor], host: Host) -> None:
         self._numbers = cast(Numbers, [*values])
@@ -254,7 +255,6 @@ class Arrival:
         for pairs in far.values():
             packed = _packed([joined for joined, _ in pairs])
             self._copies.append((host.fetch(packed), [group for _, group in pairs]))
-        self.at_hand = not self._copies
 
     def done(self) -> bool:
         """Whether all are here; never waits."""

@@ -1,7 +1,8 @@
 """The engine: judges a run after every measured step, live or from a file, with equal findings.
 
 It is a sink like the store. A rule is asked when a measured step is complete and once at the end,
-and looks back only; so it does not matter in what portions the items come.
+and looks back only; so it does not matter in what portions the items come. One of what lasts rests
+where steps are measured one after another.
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ from traindx.run import Run
 
 if TYPE_CHECKING:
     from traindx.store.stretch import Stretch
+
+_BEGINNING = 64
+"""Measured steps at the start of a run after each of which every rule is asked."""
+_REST = 4
+"""Optimizer steps for which a rule of what lasts is not asked again, after that."""
 
 
 class Engine:
@@ -62,26 +68,26 @@ class Engine:
         self._contexts: dict[str, list[Context]] = {}
         self._evaluated: set[str] = set()
         self._fed: tuple[int, list[Rule]] = -1, []
+        self._restless: list[Rule] = []  # those of what the next step may take away
         self._failed: dict[str, str] = {}
-        self._measured_step = -1
+        self._measured_step = self._asked_at = -1
+        self._news: tuple[int, int] = 0, 0
 
     def write(self, items: Sequence[Item]) -> None:
         """Take items, in order of step, and judge every measured step among them."""
         for item in items:
             self.run.add(item)
             if isinstance(item, Event) and item.kind is EventKind.MEASURED:
-                self._measured_step = item.step
-                self._evaluate()
+                self._judge(item.step)
 
     def replay(self, stretch: Stretch) -> None:
         """Take what was read of a file, and judge every measured step in it."""
         for measured in self.run.replay(stretch):
-            self._measured_step = measured.step
-            self._evaluate()
+            self._judge(measured.step)
 
     def close(self) -> None:
         """Judge what came after the last measured step, and leave the verdict in the run."""
-        self._evaluate()
+        self._ask_all()
         self.run.verdict = self.verdict
 
     @property
@@ -134,31 +140,54 @@ class Engine:
         except Exception:
             return []
 
-    def _evaluate(self) -> None:
-        self._contexts = {}
+    def _judge(self, step: int) -> None:
+        """Ask after a measured step: all rules, or only those that cannot wait.
+
+        What lasts is not looked for at each of many steps in a row, unless something has just
+        ceased to be finite or is measured for the first time. The measured steps and their numbers
+        decide it, so a run that is read again is judged at the same steps.
+        """
+        self._measured_step = step
+        news = self.run.breaks, self.run.num_quantities
+        rested = step - self._asked_at >= _REST or news != self._news
+        if rested or self.run.measured_steps <= _BEGINNING:
+            self._asked_at, self._news = step, news
+            self._ask_all()
+        else:
+            self._ask(self._restless)
+
+    def _ask_all(self) -> None:
         # Most rules read what is never measured: they are asked for once something new is.
         if self._fed[0] != self.run.num_quantities:
             self._fed = self.run.num_quantities, [*filter(self._is_fed, self._rules)]
-        for rule in self._fed[1]:
+        self._ask(self._fed[1])
+        # One that does not apply so far may wait to be asked whether it does.
+        self._restless = [
+            rule for rule in self._fed[1] if not rule.lasting and rule.code in self._evaluated
+        ]
+
+    def _ask(self, rules: Iterable[Rule]) -> None:
+        self._contexts = {}
+        for rule in rules:
             if rule.code not in self._failed:
                 self._apply(rule)
 
     def _apply(self, rule: Rule) -> None:
         """Ask one rule; if it fails, that is reported in its place, and training goes on."""
-        if rule.code not in self._evaluated:
+        code = rule.code
+        if code not in self._evaluated:
             if self._is_hindered(rule):
                 return
-            self._evaluated.add(rule.code)
+            self._evaluated.add(code)
         try:
-            self._note(rule)
+            evidence = list(rule.check(self.run, **self._thresholds[code]))
+            if evidence or self._tracks[code] or self._hushed[code]:
+                self._note(rule, evidence)
         except Exception as error:
-            self._failed[rule.code] = _failure(error)
+            self._failed[code] = _failure(error)
 
-    def _note(self, rule: Rule) -> None:
-        evidence = list(rule.check(self.run, **self._thresholds[rule.code]))
+    def _note(self, rule: Rule, evidence: list[Evidence]) -> None:
         tracks, hushed = self._tracks[rule.code], self._hushed[rule.code]
-        if not (evidence or tracks or hushed):
-            return
         reasons = [self._excuse(rule, hit) for hit in evidence]
         counted = [hit for hit, reason in zip(evidence, reasons, strict=True) if not reason]
         for hit in counted:

@@ -51,6 +51,7 @@ def entry(rule: Rule) -> dict[str, Json]:
         "reads": list(rule.reads),
         "options": dict(rule.options),
         "hits": rule.hits,
+        "lasting": rule.lasting,
         "silent_in": list(rule.silent_in),
         "explained_by": list(rule.explained_by),
         "remedies": list(rule.remedies),
@@ -64,6 +65,8 @@ def _traits(rule: Rule) -> list[str]:
         traits.append(f"from {rule.source}")
     if rule.hits > 1:
         traits.append(f"after {rule.hits} measured steps in a row")
+    if rule.lasting:
+        traits.append("rests between neighbouring steps")
     if rule.silent_in:
         traits.append(f"silent in {', '.join(rule.silent_in)}")
     if rule.reads:

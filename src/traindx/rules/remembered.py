@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
+from typing import TypeVar
 
 from traindx.run import Run
 
 T = TypeVar("T")
-_FOUND: WeakKeyDictionary[Run, dict[object, tuple[object, Any]]] = WeakKeyDictionary()
 
 
 def remembered(run: Run, what: object, state: object, find: Callable[[], T]) -> T:
@@ -23,7 +21,7 @@ def remembered(run: Run, what: object, state: object, find: Callable[[], T]) -> 
         state: All that it follows from, to compare.
         find: How to find it. The result is shared: it is not to be changed.
     """
-    known = _FOUND.setdefault(run, {})
+    known = run.remembered
     found = known.get(what)
     if found is None or found[0] != state:
         found = known[what] = state, find()
@@ -51,7 +49,7 @@ def lately(
         lasts: How many new values of a place it takes for it not to hold any more.
         holds: Whether it does.
     """
-    known = _FOUND.setdefault(run, {})
+    known = run.remembered
     additions = [run.additions(quantity) for quantity in reads]
     before, at = known.get(what, (None, additions))
     ago = [now - then for now, then in zip(additions, at, strict=True)]

@@ -36,7 +36,11 @@ class Rule:
         reads: Quantities it needs; it is not evaluated if none of them was measured.
         source: What feeds it.
         check: The decorated function.
-        hits: Consecutive measured steps it must hit before it is a finding (hysteresis).
+        hits: Measured steps at which it is asked, one after another, that it must hit before it
+            is a finding (hysteresis).
+        lasting: Whether what it speaks of is there for a while, so that it may rest between steps
+            that are measured one after another. One that looks for what the next step may take
+            away is asked after each.
         applies: Why it does not apply to a run, if so.
         silent_in: Names of the contexts in which a hit means nothing.
         explained_by: Codes whose finding in the same model explains one of this rule.
@@ -51,6 +55,7 @@ class Rule:
     source: Source
     check: Check
     hits: int = 1
+    lasting: bool = False
     applies: Applies = always
     silent_in: tuple[str, ...] = ()
     explained_by: tuple[str, ...] = ()
@@ -86,6 +91,7 @@ def rule(
     reads: tuple[str, ...],
     source: Source = "passive",
     hits: int = 1,
+    lasting: bool = False,
     applies: Applies = always,
     silent_in: tuple[str, ...] = (),
     explained_by: tuple[str, ...] = (),
@@ -103,6 +109,7 @@ def rule(
             source=source,
             check=check,
             hits=hits,
+            lasting=lasting,
             applies=applies,
             silent_in=silent_in,
             explained_by=explained_by,

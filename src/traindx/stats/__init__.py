@@ -37,7 +37,7 @@ def summarize(tensor: Tensor, *, sample_at: int | None = None, start: int = 0) -
         start: Moves the stretches that the extremes of a large tensor are looked for in.
     """
     if _on_host(tensor):
-        return host.row(tensor.detach(), sample_at, start)
+        return host.row(tensor, sample_at, start)
     return device.row(tensor.detach(), sample_at)
 
 
@@ -47,7 +47,7 @@ def summarize_all(tensors: Sequence[Tensor], *, start: int = 0) -> list[Row]:
     Made for the gradients of a model, most of which are those of biases and normalizations.
     """
     if all(map(_on_host, tensors)):
-        return host.rows([tensor.detach() for tensor in tensors], start)
+        return host.rows(tensors, start)
     return [summarize(tensor, start=start) for tensor in tensors]
 
 

@@ -80,6 +80,8 @@ _ROWS = 1024
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 # The types of these are known in part only.
+_as_row: Callable[[Sequence[float]], Row] = partial(cast(Any, tuple).__new__, Row)
+"""What `Row(...)` comes to, without a call of Python in between."""
 _least: Callable[..., float] = cast(Any, np.minimum).reduce
 _greatest: Callable[..., float] = cast(Any, np.maximum).reduce
 _sum: Callable[..., Any] = cast(Any, np.add).reduce
@@ -89,30 +91,31 @@ _tensor_of: Callable[[Array], Tensor] = cast(Any, torch).from_numpy
 
 def row(tensor: Tensor, sample_at: int | None, start: int = 0) -> Row:
     """The sums of a tensor, computed again where one pass in its precision is not enough."""
-    if _takes_one_pass(tensor):
-        return _in_one_pass(tensor, zeros=sample_at is not None)
-    if tensor.numel() > _LARGE and _is_dense(tensor) and not tensor.is_neg():
+    size = tensor.numel()
+    if _takes_one_pass(tensor, size):
+        return _in_one_pass(tensor, size, zeros=sample_at is not None)
+    tensor = tensor.detach()
+    if size > _LARGE and _is_dense(tensor) and not tensor.is_neg():
         return _of_large(tensor, start, zeros=sample_at is not None)
     return _of_any(tensor, sample_at, start)
 
 
-def _takes_one_pass(tensor: Tensor) -> bool:
-    few = tensor.numel() < _PARALLEL or torch.get_num_threads() <= _FEW_THREADS
+def _takes_one_pass(tensor: Tensor, size: int) -> bool:
+    few = size < _PARALLEL or torch.get_num_threads() <= _FEW_THREADS
     return few and native.reads(tensor)
 
 
-def _in_one_pass(tensor: Tensor, *, zeros: bool) -> Row:
+def _in_one_pass(tensor: Tensor, size: int, *, zeros: bool) -> Row:
     """The row of a tensor that `native` reads: exact extremes, and every zero counted."""
-    size = tensor.numel()
-    shift, total, square, low, high, nonzero = native.sums(tensor)
+    shift, total, square, low, high, nonzero = native.sums(tensor, size, zeros=zeros)
     looked_at, nonzero = (size, nonzero) if zeros else (0, 0.0)
     m2 = square - total / size * total
     total += shift * size
     if m2 >= _LEAST_SHARE * square and _VANISHING * size <= square < math.inf:
-        return Row(size, total, m2, low, high, 0, looked_at, nonzero)
+        return _as_row((size, total, m2, low, high, 0, looked_at, nonzero))
     if low == high and square < math.inf:
         return Row(size, low * size, 0.0, low, high, 0, looked_at, nonzero)
-    return _of_hard(tensor, (total, math.nan), looked_at, nonzero)
+    return _of_hard(tensor.detach(), (total, math.nan), looked_at, nonzero)
 
 
 # Numbers that are not finite, or whose squares are not, are no mistake here; and a user may have
@@ -136,10 +139,13 @@ def rows(tensors: Sequence[Tensor], start: int = 0) -> list[Row]:
     found: dict[int, Row] = {}
     small: dict[np.dtype[Any], list[tuple[int, Array]]] = {}
     for i, tensor in enumerate(tensors):
-        if tensor.numel() > _TOGETHER or tensor.element_size() == 1 or native.reads(tensor):
+        size = tensor.numel()
+        if _takes_one_pass(tensor, size):
+            found[i] = _in_one_pass(tensor, size, zeros=False)
+        elif size > _TOGETHER or tensor.element_size() == 1:
             found[i] = row(tensor, None, start)
         else:
-            flat = _flat(tensor)
+            flat = _flat(tensor.detach())
             small.setdefault(flat.dtype, []).append((i, flat))
     for flats in small.values():
         for first in range(0, len(flats), BLOCK // _TOGETHER):
@@ -206,8 +212,8 @@ def _in_blocks(tensor: Tensor, sample_at: int | None, start: int) -> Row:
     if sample_at is not None:
         some = _some(values, sample_at)
         looked_at, nonzero = some.size, _nonzero(some)
-    if _takes_one_pass(values):
-        result = _in_one_pass(values, zeros=sample_at is not None)
+    if _takes_one_pass(values, size):
+        result = _in_one_pass(values, size, zeros=sample_at is not None)
     elif values.element_size() == 1:
         result = Row(size, *eight_bits.sums(values), looked_at, nonzero)
     elif size > _LARGE and _is_dense(values):

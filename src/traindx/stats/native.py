@@ -5,13 +5,14 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from struct import Struct
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
 LIBRARY = Path(__file__).with_name("_sums.so")
-_VERSION = 1
+_VERSION = 2
 _NAMES = {
     torch.float32: "f32",
     torch.float64: "f64",
@@ -19,28 +20,18 @@ _NAMES = {
     torch.float16: "f16",
 }
 
-_Function = Callable[[int, int, Any], None]
-_buffer: Callable[[], Any] = cast(Any, ctypes.c_double * 6)
+_Function = Callable[[bytes, Any], None]
+_asked = Struct("=qqq").pack
+_room: Callable[[], Any] = cast(Any, ctypes.c_double * 6)
+_found = Struct("=6d").unpack
 
+Sums = tuple[float, float, float, float, float, float]
+"""What one pass finds: shift, total, square, low, high, nonzero.
 
-class Sums(NamedTuple):
-    """What one pass finds.
-
-    Attributes:
-        shift: A number near the mean, or 0.
-        total: Sum of the distances from it.
-        square: Sum of their squares; not finite if an element is not.
-        low: Least element, unless one is NaN.
-        high: Greatest element, likewise.
-        nonzero: Elements that are not 0.
-    """
-
-    shift: float
-    total: float
-    square: float
-    low: float
-    high: float
-    nonzero: float
+The shift is a number near the mean, or 0; total and square are the sums of the distances from it
+and of their squares, the latter not finite if an element is not. Low and high are the least and the
+greatest element, unless one is NaN; nonzero is how many elements are not 0, where that was asked.
+"""
 
 
 def load(path: Path) -> dict[torch.dtype, _Function]:
@@ -57,7 +48,6 @@ def load(path: Path) -> dict[torch.dtype, _Function]:
     except (OSError, AttributeError):
         return {}
     for function in functions.values():
-        function.argtypes = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
         function.restype = None
     return cast("dict[torch.dtype, _Function]", functions)
 
@@ -71,8 +61,9 @@ def reads(tensor: Tensor) -> bool:
     return tensor.dtype in FUNCTIONS and tensor.is_contiguous() and not tensor.is_neg()
 
 
-def sums(tensor: Tensor) -> Sums:
-    """The sums of a tensor that it `reads`, of at least one element."""
-    found = _buffer()
-    FUNCTIONS[tensor.dtype](tensor.data_ptr(), tensor.numel(), found)
-    return Sums(*found)
+def sums(tensor: Tensor, size: int, *, zeros: bool) -> Sums:
+    """The sums of a tensor that it `reads`, of `size` elements, at least one."""
+    # Bytes and room are handed over as they are, in a third of the time of three numbers.
+    found = _room()
+    FUNCTIONS[tensor.dtype](_asked(tensor.data_ptr(), size, zeros), found)
+    return _found(found)

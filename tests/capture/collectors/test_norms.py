@@ -176,9 +176,8 @@ def test_batch_statistics_follow_from_two_snapshots_alone():
     batch = torch.tensor([[1.0, 10.0], [3.0, 14.0]], dtype=torch.float64)
     norm(batch)
     norms.round_ends(model)
-    (gap,) = [
-        value for (_, _, name), value in recorder._scalars.items() if name == "norm.running_gap"
-    ]
+    ((_, names, numbers),) = recorder._later
+    gap = dict(zip(names, numbers(), strict=True))["", "norm.running_gap"]
     mean, var = np.array([2.0, 12.0]), np.array([2.0, 8.0])
     running_mean, running_var = 0.1 * mean, 0.9 + 0.1 * var
     a = np.sqrt((var + 1e-5) / (running_var + 1e-5))
@@ -186,15 +185,25 @@ def test_batch_statistics_follow_from_two_snapshots_alone():
     assert gap == pytest.approx(np.sqrt(np.mean(b**2 + (a - 1) ** 2)), rel=1e-12)
 
 
-def steps_of(norm: nn.Module, steps: int, rows: int = 64) -> Recording:
+def steps_of(norm: nn.Module, steps: int, rows: int = 64, patience: float = 0.0) -> Recording:
     """A norm that sees a batch of its own in every step, watched."""
     dtype = next(norm.parameters()).dtype
     optimizer = torch.optim.SGD(norm.parameters(), lr=0.0)
-    with watched() as recording:
+    with watched(patience=patience) as recording:
         for step in range(steps):
             norm(data(step, rows=rows).to(dtype)).square().mean().backward()
             optimizer.step()
     return recording
+
+
+def test_steps_that_are_written_together_have_the_numbers_of_steps_written_each_for_itself():
+    together, alone = (steps_of(nn.BatchNorm1d(5), 21, patience=patience) for patience in (60, 0))
+    for quantity in ("tracked", "initial_weight", "updates", "running_gap", "variance_noise"):
+        found, expected = (
+            run.series(f"norm.{quantity}", "").values.tolist() for run in (together, alone)
+        )
+        assert found == expected
+        assert len(found) >= 20
 
 
 def vectors(recording: Recording, quantity: str) -> dict[int, tuple[float, ...]]:

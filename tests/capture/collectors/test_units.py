@@ -303,6 +303,18 @@ def test_the_active_units_are_those_above_zero_anywhere(layout, dtype, on_host):
             assert torch.equal(active, (values > 0).sum(others) > 0)
 
 
+@pytest.mark.parametrize("shape", [(40, 8), (40, 8, 9, 9)])
+def test_all_units_are_known_to_be_active_once_the_last_one_is(shape):
+    values = torch.ones(shape)
+    values[:, 3] = 0
+    active = np.zeros(8, dtype=np.bool_)
+    assert not _note_active(active, values, 1)
+    assert active.tolist() == [unit != 3 for unit in range(8)]
+    values[-1, 3] = 1
+    assert _note_active(active, values, 1)
+    assert active.all()
+
+
 def test_a_unit_that_is_not_a_number_is_not_called_dead():
     values = torch.zeros(4, 3)
     values[2, 1] = torch.nan

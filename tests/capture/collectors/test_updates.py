@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import weakref
 from typing import Any
 
 import numpy as np
@@ -157,3 +159,67 @@ def test_a_large_table_of_which_a_step_moves_a_few_rows_is_skipped_with_the_reas
     assert not recording.values("update.ratio", "0.0.weight")
     assert "sparse" in recording.skips()["0.0.weight", "param"]
     assert all(recording.values("update.ratio", "1.weight"))
+
+
+class Resizing(torch.optim.SGD):
+    """An optimizer whose step exchanges the data of one parameter, and cuts off some of another."""
+
+    def step(self, closure: Any = None) -> Any:
+        super().step(closure)
+        params = self.param_groups[0]["params"]
+        params[1].data = params[1].data.clone()
+        params[3].data = params[3].data[:2]
+
+
+def test_of_a_parameter_that_a_step_resizes_no_change_is_told_and_of_the_others_it_is():
+    with watched() as recording:
+        net = mlp()
+        before = [param.detach().clone() for param in net.parameters()]
+        train(net, steps=1, optimizer=Resizing(net.parameters(), lr=0.1))
+        changes = [
+            ((now - old).norm() / old.norm()).item()
+            for now, old in zip([*net.parameters()][:3], before, strict=False)
+        ]
+    fqns = ["0.weight", "0.bias", "2.weight"]
+    assert recording.sites("update.ratio") == {*fqns}
+    found = [recording.values("update.ratio", fqn)[0] for fqn in fqns]
+    assert found == pytest.approx(changes, rel=1e-5)
+
+
+def test_optimizers_whose_steps_lie_in_one_another_are_told_apart():
+    with watched() as recording:
+        net = mlp()
+        before = {fqn: param.detach().clone() for fqn, param in net.named_parameters()}
+        inner, outer = (torch.optim.SGD(part.parameters(), lr=0.1) for part in (net[0], net[2]))
+        x, y = batch()
+
+        def closure() -> Any:
+            loss = nn.functional.cross_entropy(net(x), y)
+            loss.backward()
+            inner.step()
+            return loss
+
+        outer.step(closure)
+        changes = {
+            fqn: ((param.detach() - before[fqn]).norm() / before[fqn].norm()).item()
+            for fqn, param in net.named_parameters()
+        }
+    found = {fqn: recording.values("update.ratio", fqn) for fqn in changes}
+    assert found == {fqn: pytest.approx([change], rel=1e-5) for fqn, change in changes.items()}
+
+
+def test_no_weights_are_kept_alive_by_a_step_that_fails():
+    class Failing(torch.optim.SGD):
+        def step(self, closure: Any = None) -> Any:
+            raise RuntimeError("no")
+
+    with watched():
+        memory = np.zeros((3, 6), np.float32)
+        alive = weakref.ref(memory)
+        net = nn.Linear(6, 3)
+        net.weight.data = torch.from_numpy(memory)
+        with pytest.raises(RuntimeError, match="no"):
+            train(net, steps=1, optimizer=Failing(net.parameters()))
+        del net, memory
+        gc.collect()
+        assert alive() is None

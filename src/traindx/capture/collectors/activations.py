@@ -36,17 +36,18 @@ class Activations(Collector):
         """Measure the first tensor of an output, unless the last child returned that very one."""
         if tensor is None:
             return
-        mark = _mark(tensor)
+        node: Any = tensor.grad_fn
+        mark = _mark(tensor, node)
         last, self._last = self._last, mark
         if last == mark:
             return
         # One that a module passes on unchanged, as on the way around a block, is read once.
-        same = None if mark[2] is None else mark
+        same = None if node is None else mark
         measured = self.recorder.tensor((model, fqn, Point.OUTPUT), tensor, zeros=True, same=same)
         # A leaf (an embedding weight returned as it is) would keep the hook for good.
-        if measured and tensor.requires_grad and not tensor.is_leaf:
+        if measured and node is not None:
             place, step = (model, fqn, Point.OUTPUT_GRAD), self.recorder.step
-            _hook(tensor, functools.partial(self._on_gradient, place, step))
+            _hook(tensor, node, functools.partial(self._on_gradient, place, step))
 
     def round_ends(self, model: TrackedModel) -> None:
         """Note the size of the batch."""
@@ -58,25 +59,25 @@ class Activations(Collector):
         self.recorder.let_go()
 
 
-def _hook(tensor: Any, hook: Callable[[Tensor | None], None]) -> None:
+def _hook(tensor: Any, node: Any, hook: Callable[[Tensor | None], None]) -> None:
     """`Tensor.register_hook` without a handle to remove it by, which takes most of its time.
 
     Args:
         tensor: It requires a gradient, and is no leaf.
+        node: The operation that made it.
         hook: What it calls; each may be given once.
     """
     hooks: Any = tensor._backward_hooks
     if hooks is None:
-        hooks = tensor._backward_hooks = cast(Any, OrderedDict())
-        tensor.grad_fn._register_hook_dict(tensor)
+        hooks = tensor._backward_hooks = cast("Any", OrderedDict())
+        node._register_hook_dict(tensor)
     hooks[hook] = hook
 
 
-def _mark(tensor: Tensor) -> tuple[int, int, int | None]:
+def _mark(tensor: Tensor, node: Any) -> tuple[int, int, int | None]:
     """What no other output has; one changed in place since then is another.
 
     Told by numbers alone: a weak reference would hang on the user's tensor.
     """
-    node: Any = tensor.grad_fn
     version = -1 if tensor.is_inference() else tensor._version
     return id(tensor), version, None if node is None else node._sequence_nr()

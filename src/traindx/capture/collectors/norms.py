@@ -6,6 +6,7 @@ It works under torch.compile, too; `traindx.capture.running` has the formulas.
 from __future__ import annotations
 
 import weakref
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,10 +15,11 @@ from torch.nn.modules.batchnorm import _BatchNorm  # pyright: ignore[reportPriva
 
 from traindx.capture.axes import norm_behind
 from traindx.capture.collectors import Collector
+from traindx.capture.late_norms import LateNorms
 from traindx.capture.models import TrackedModel
 from traindx.capture.nodes import saved
 from traindx.capture.recorder import Recorder
-from traindx.capture.running import Layers, Setting, Snapshot, Values, running_mean
+from traindx.capture.running import Layers, OnHost, Running, Setting, Snapshot, Values, running
 from traindx.records import Point
 
 _CHANNELS = 512
@@ -27,7 +29,16 @@ _PASSES = 3
 """Forward passes of a step between which buffers are copied, at most."""
 
 _Found = tuple[dict[int, str], list[tuple[str, weakref.ref[_BatchNorm]]]]
-_Taken = list[tuple[Layers, Snapshot]]
+
+
+class _Group(NamedTuple):
+    """Layers whose buffers are of one device and type; on the CPU they are compared later."""
+
+    layers: Layers
+    late: LateNorms | None
+
+
+_Taken = list[tuple[_Group, Snapshot]]
 
 
 class Norms(Collector):
@@ -37,9 +48,9 @@ class Norms(Collector):
         super().__init__(recorder)
         self._taken: dict[TrackedModel, tuple[int, _Taken]] = {}
         self._found: dict[TrackedModel, _Found] = {}
-        self._known: dict[tuple[TrackedModel, torch.device, torch.dtype], Layers] = {}
+        self._known: dict[tuple[TrackedModel, torch.device, torch.dtype], _Group] = {}
         self._passes: dict[TrackedModel, list[_Taken]] = {}
-        self._calls: dict[tuple[TrackedModel, str], int] = {}
+        self._calls: dict[TrackedModel, dict[str, int]] = {}
 
     def forward_starts(self, model: TrackedModel, inputs: tuple[object, ...]) -> None:
         """Copy the buffers between the first passes of a step, to tell their batches apart."""
@@ -51,9 +62,10 @@ class Norms(Collector):
         self, model: TrackedModel, fqn: str, module: nn.Module, tensor: Tensor | None
     ) -> None:
         """Count calls, which checkpointing does not add to; compare frozen statistics with data."""
-        if not isinstance(module, _BatchNorm) or module.running_mean is None:
+        if not isinstance(module, _BatchNorm) or running(module) is None:
             return
-        self._calls[model, fqn] = self._calls.get((model, fqn), 0) + 1
+        calls = self._calls.setdefault(model, {})
+        calls[fqn] = calls.get(fqn, 0) + 1
         if not self.recorder.wants_vectors or tensor is None or tensor.dim() < 2:
             return
         if not module.training:
@@ -70,7 +82,7 @@ class Norms(Collector):
     def before_backward(self, model: TrackedModel) -> None:
         """Note the modes in which the forward pass ran."""
         self.recorder.scalar(model, "", "mode.training", float(model.training))
-        for fqn, norm in self._tracking(model):
+        for fqn, norm, _ in self._tracking(model):
             self.recorder.scalar(model, fqn, "norm.training", float(norm.training))
 
     def round_ends(self, model: TrackedModel) -> None:
@@ -79,63 +91,67 @@ class Norms(Collector):
         now = self._take(model)
         between = self._passes.pop(model, [])[1:]
         with np.errstate(all="ignore"):  # the user may have made errors of what NumPy ignores
-            for layers, new in now:
-                self._note(model, layers, "tracked", new.tracked)
-                self._note(model, layers, "initial_weight", layers.initial_weight(new))
-                for others, old in before:
-                    if others.setting.comparable(layers.setting):
-                        self._compare(model, layers, old, new)
-                if self.recorder.wants_vectors:
-                    self._note_channels(model, layers, "running_mean", new.mean)
-                    self._note_channels(model, layers, "running_var", new.var)
+            for group, new in now:
+                olds = [old for (others, _), old in before if group.layers.follows(others)]
+                self._compare(model, group, olds[0] if olds else None, new)
             if between:
                 self._compare_passes(model, [before, *between, now][:_PASSES])
-        for key in [key for key in self._calls if key[0] is model]:
-            self.recorder.scalar(*key, "norm.calls", float(self._calls.pop(key)))
+        for fqn, calls in self._calls.pop(model, {}).items():
+            self.recorder.scalar(model, fqn, "norm.calls", float(calls))
         # The next round begins as this one ends, with no training between them.
         self._taken[model] = self.recorder.step + 1, now
 
-    def _tracking(self, model: TrackedModel) -> list[tuple[str, _BatchNorm]]:
+    def _tracking(self, model: TrackedModel) -> list[tuple[str, _BatchNorm, Running]]:
         """The BatchNorm layers of a model that keep running statistics.
 
         They are looked for again when its modules are others than when last asked.
         """
         fqns, found = self._found.get(model, ({}, []))
         norms = [(fqn, norm) for fqn, ref in found if (norm := ref()) is not None]
-        if not fqns or fqns != model.fqns or len(norms) < len(found):
+        others = fqns is not model.fqns and fqns != model.fqns
+        if others or not fqns or len(norms) < len(found):
             norms = [(fqn, part) for fqn, part in model.modules() if isinstance(part, _BatchNorm)]
             self._found[model] = model.fqns, [(fqn, weakref.ref(norm)) for fqn, norm in norms]
-        return [pair for pair in norms if pair[1].running_mean is not None]
+        return [(fqn, norm, of) for fqn, norm in norms if (of := running(norm)) is not None]
 
     def _take(self, model: TrackedModel) -> _Taken:
         """The statistics of its layers, by the device and type of their buffers."""
-        alike: dict[tuple[torch.device, torch.dtype], list[tuple[str, _BatchNorm]]] = {}
-        for fqn, norm in self._tracking(model):
-            mean = running_mean(norm)
-            if self.recorder.measurable((model, f"{fqn}.running_mean", Point.PARAM), mean):
-                alike.setdefault((mean.device, mean.dtype), []).append((fqn, norm))
+        alike: dict[tuple[torch.device, torch.dtype], list[tuple[str, _BatchNorm, Running]]] = {}
+        for fqn, norm, of in self._tracking(model):
+            if self.recorder.measurable((model, f"{fqn}.running_mean", Point.PARAM), of.mean):
+                alike.setdefault((of.mean.device, of.mean.dtype), []).append((fqn, norm, of))
         taken: _Taken = []
         for (device, dtype), norms in alike.items():
             setting, key = Setting.of(norms), (model, device, dtype)
-            layers = self._known.get(key)
-            if layers is None or layers.setting != setting:
-                layers = self._known[key] = Layers.of(setting, running_mean(norms[0][1]))
-            taken.append((layers, layers.snapshot(norms)))
+            group = self._known.get(key)
+            if group is None or group.layers.setting != setting:
+                layers = Layers.of(setting, norms[0][2].mean)
+                late = LateNorms(layers) if isinstance(layers, OnHost) else None
+                group = self._known[key] = _Group(layers, late)
+            taken.append((group, group.layers.snapshot(norms)))
         return taken
 
-    def _compare(self, model: TrackedModel, layers: Layers, old: Snapshot, new: Snapshot) -> None:
-        step = layers.compared(old, new)
-        for quantity, values in step.by_layer.items():
-            self._note(model, layers, quantity, values)
+    def _compare(
+        self, model: TrackedModel, group: _Group, old: Snapshot | None, new: Snapshot
+    ) -> None:
+        layers, late = group
+        if old is not None and late is not None:
+            self.recorder.later(model, late.names, late.step(old, new))
+        else:
+            of_step = {} if old is None else layers.compared(old, new).by_layer
+            for quantity, values in (layers.counted(new) | of_step).items():
+                self._note(model, layers, quantity, values)
         if self.recorder.wants_vectors:
-            for quantity, values in layers.by_channel(step.batch).items():
+            batch = {} if old is None else layers.by_channel(layers.compared(old, new).batch)
+            channels = {**batch, "running_mean": new.mean, "running_var": new.var}
+            for quantity, values in channels.items():
                 self._note_channels(model, layers, quantity, values)
 
     def _compare_passes(self, model: TrackedModel, moments: list[_Taken]) -> None:
         """Tell the batches of the first two passes apart, from the buffers around each."""
         for parts in zip(*moments, strict=False):
-            layers = parts[0][0]
-            if all(part[0].setting == layers.setting for part in parts):
+            layers = parts[0][0].layers
+            if all(group.layers.setting == layers.setting for group, _ in parts):
                 start, middle, end = (part[1] for part in parts)
                 first, second = layers.compared(start, middle), layers.compared(middle, end)
                 self._note(model, layers, "pass_gap", layers.apart(first.batch, second.batch))
@@ -150,8 +166,9 @@ class Norms(Collector):
             start += size
 
     def _note(self, model: TrackedModel, layers: Layers, quantity: str, values: Values) -> None:
+        name = f"norm.{quantity}"
         for fqn, value in zip(layers.setting.layers, layers.numbers(values), strict=True):
-            self.recorder.scalar(model, fqn, f"norm.{quantity}", value)
+            self.recorder.scalar(model, fqn, name, value)
 
 
 def _zero_rows(output: Tensor) -> Tensor | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -44,6 +45,8 @@ _DENSE, _OPENED_EVERY = 4, 4
 """Measured steps at the start in all of which windows may be opened; then in one of so many."""
 _FORGOTTEN = 64
 """Measured steps after which a window that nothing was added to is dropped."""
+_FEW = 32
+"""Values of each unit that are looked at first."""
 _WALKED = 2
 """Measured steps in which the graph behind a model's output is read."""
 _LIMIT = 20_000
@@ -55,9 +58,13 @@ _Key = tuple[TrackedModel, str, str, int, torch.device]
 
 @dataclass(slots=True)
 class _Window:
-    """Which units have been active since it was opened, (units,), and over how much."""
+    """Which units have been active since it was opened, (units,), and over how much.
+
+    That all of them have been is known only where nothing has to be waited for.
+    """
 
     active: Array | Tensor
+    all_active: bool = False
     looks: int = 0
     samples: int = 0
     forward: int = -1
@@ -142,7 +149,7 @@ class Units(Collector):
             place = ""
         else:
             return
-        axis = _unit_axis(tensor, kind)
+        axis = _unit_axis(tensor.dim(), kind)
         if axis is None or not self.recorder.measured((model, fqn, Point.OUTPUT), tensor):
             return
         units, device = tensor.shape[axis], tensor.device
@@ -155,7 +162,8 @@ class Units(Collector):
             window.samples += model.batch_size or tensor.shape[0]
         window.forward, window.round = self._forward, self.recorder.round
         window.looks += tensor.numel() // units
-        _note_active(window.active, tensor.detach(), axis)
+        if not window.all_active:
+            window.all_active = _note_active(window.active, tensor.detach(), axis)
 
 
 def _is_rectified(module: nn.Module, tensor: Tensor) -> bool:
@@ -164,21 +172,22 @@ def _is_rectified(module: nn.Module, tensor: Tensor) -> bool:
         return module.value == 0 <= module.threshold
     if isinstance(module, _RECTIFIERS):
         return True
-    return tensor.grad_fn is not None and name_of(tensor.grad_fn) == _RELU
+    return type(tensor.grad_fn).__name__ == _RELU
 
 
-def _unit_axis(tensor: Tensor, kind: str) -> int | None:
+@lru_cache(maxsize=1024)
+def _unit_axis(dims: int, kind: str) -> int | None:
     """The axis of the units: of channels after a convolution, the last one after a linear layer.
 
     Where nothing tells, the last of up to three axes and the second of more. The wrong one can hide
     dead units, since positions are hardly ever zero in every channel, but not make up any.
     """
-    if tensor.dim() < 2:
+    if dims < 2:
         return None
-    if tensor.dim() == 2 or any(part in kind for part in _CHANNELS_LAST):
-        return tensor.dim() - 1
-    first = tensor.dim() > 3 or any(part in kind for part in _CHANNELS_FIRST)
-    return 1 if first else tensor.dim() - 1
+    if dims == 2 or any(part in kind for part in _CHANNELS_LAST):
+        return dims - 1
+    first = dims > 3 or any(part in kind for part in _CHANNELS_FIRST)
+    return 1 if first else dims - 1
 
 
 def _none_active(tensor: Tensor, units: int) -> Array | Tensor:
@@ -194,24 +203,32 @@ def _dead_fraction(active: Array | Tensor) -> float | Tensor:
     return 1 - float(active.mean())
 
 
-def _note_active(active: Array | Tensor, values: Tensor, axis: int) -> None:
+def _note_active(active: Array | Tensor, values: Tensor, axis: int) -> bool:
     """Add the units of `values` that are above zero somewhere, or at least not zero.
 
-    On the CPU a few samples show most units to be active, and only the rest is read in full.
+    On the CPU a few values of each show most units to be active, and only the rest is read further.
+
+    Returns:
+        Whether all units are known to have been active.
     """
     if isinstance(active, Tensor):
         # A NaN is not known to be zero.
         active.logical_or_(values.amax(_others(values, axis)).le(0).logical_not())
-        return
-    for part in (values[: -(-values.shape[0] // 8)], values):
+        return False
+    samples = values.shape[0]
+    some = -(-samples // 8)
+    few = min(some, -(-_FEW * samples * active.size // values.numel()))
+    for part in dict.fromkeys((few, some, samples)):
         idle = np.flatnonzero(~active)
         if not idle.size:
-            return
+            return True
+        looked_at = values[:part]
         if 2 * idle.size < active.size:
-            some = part.index_select(axis, cast(Any, torch).from_numpy(idle))
-            active[idle] = _ever_active(some, axis)
+            looked_at = looked_at.index_select(axis, cast(Any, torch).from_numpy(idle))
+            active[idle] = _ever_active(looked_at, axis)
         else:
-            active |= _ever_active(part, axis)
+            active |= _ever_active(looked_at, axis)
+    return bool(active.all())
 
 
 @np.errstate(all="ignore")

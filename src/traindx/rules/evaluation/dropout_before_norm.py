@@ -22,7 +22,13 @@ from traindx.run import Run
 _WINDOW = 10
 
 
-@rule("E009", severity=Severity.WARNING, reads=("norm.training",), applies=never_evaluated)
+@rule(
+    "E009",
+    severity=Severity.WARNING,
+    reads=("norm.training",),
+    applies=never_evaluated,
+    lasting=True,
+)
 def dropout_before_norm(run: Run, *, ratio: float = 2.0) -> Iterator[Evidence]:
     """BatchNorm behind dropout averages variances that evaluation does not have.
 

@@ -18,6 +18,7 @@ from traindx.run import Run
     reads=("mode.training",),
     applies=no_evaluation,
     silent_in=("gan", "rl"),
+    lasting=True,
 )
 def dropout_in_eval(run: Run, *, forwards: float = 2) -> Iterator[Evidence]:
     """A model draws random numbers in eval mode, as dropout does that is never switched off.

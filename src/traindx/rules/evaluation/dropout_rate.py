@@ -13,7 +13,7 @@ from traindx.rules.rule import rule
 from traindx.run import Run
 
 
-@rule("E008", severity=Severity.WARNING, reads=("mode.training",))
+@rule("E008", severity=Severity.WARNING, reads=("mode.training",), lasting=True)
 def dropout_rate(run: Run, *, p: float = 0.75) -> Iterator[Evidence]:
     """A dropout layer drops nearly everything.
 

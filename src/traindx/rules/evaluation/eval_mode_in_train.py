@@ -17,7 +17,13 @@ _WINDOW = 20
 """Measured steps that show whether a model is in both modes by turns."""
 
 
-@rule("E002", severity=Severity.WARNING, reads=("mode.training",), explained_by=("N004",))
+@rule(
+    "E002",
+    severity=Severity.WARNING,
+    reads=("mode.training",),
+    explained_by=("N004",),
+    lasting=True,
+)
 def eval_mode_in_train(run: Run, *, steps: float = 20, share: float = 0.34) -> Iterator[Evidence]:
     """A model trains in eval mode, in which its dropout or spectral normalization does nothing.
 

@@ -22,6 +22,7 @@ def _no_pass(run: Run) -> str:
     severity=Severity.ERROR,
     reads=("mode.training", "probe.batch_mixing"),
     applies=_no_pass,
+    lasting=True,
 )
 def statistics_written_in_eval(run: Run) -> Iterator[Evidence]:
     """In eval mode a layer still writes its running statistics, and normalizes by the batch.

@@ -23,6 +23,7 @@ _SURE = 10
     reads=("mode.training",),
     applies=no_evaluation,
     silent_in=("gan", "rl", "contrastive"),
+    lasting=True,
 )
 def train_mode_in_eval(run: Run, *, share: float = 0.34, after: float = 10) -> Iterator[Evidence]:
     """A model is evaluated without gradient while dropout or BatchNorm act as in training.

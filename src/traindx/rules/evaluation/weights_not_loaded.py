@@ -53,7 +53,7 @@ def number(event: Event, name: str) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
-@rule("E014", severity=Severity.ERROR, reads=("loss",), applies=_no_load)
+@rule("E014", severity=Severity.ERROR, reads=("loss",), applies=_no_load, lasting=True)
 def weights_not_loaded(run: Run, *, share: float = 0.5) -> Iterator[Evidence]:
     """A checkpoint is loaded into a model, and most or all of it is passed over.
 

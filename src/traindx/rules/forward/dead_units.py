@@ -10,6 +10,7 @@ from traindx.findings import Evidence, Severity, first_layers
 from traindx.messages import Message, say
 from traindx.records import Point
 from traindx.rules.order import network_order
+from traindx.rules.remembered import remembered
 from traindx.rules.rule import rule
 from traindx.run import Run, Series
 
@@ -149,10 +150,19 @@ def dead_units(
             yield _evidence(model, found, worst, threshold, severity)
 
 
+def _any_above(run: Run, model: ModelFacts, threshold: float) -> bool:
+    """Whether so many units were dead anywhere in the last window."""
+
+    def find() -> bool:
+        return not (run.newest("units.dead_fraction", model=model.name).values < threshold).all()
+
+    state = model, threshold, run.additions("units.dead_fraction")
+    return remembered(run, (_any_above, model.name), state, find)
+
+
 def _layers(run: Run, model: ModelFacts, threshold: float) -> Iterator[_Layer]:
     """The layers with so many dead units in so many windows, in network order."""
-    newest = run.newest("units.dead_fraction", model=model.name).values
-    if (newest < threshold).all():  # as of nearly all: their past need not be looked at
+    if not _any_above(run, model, threshold):  # as of nearly all: their past need not be looked at
         return
     place = network_order(model)
     measured = run.series("units.dead_fraction", model=model.name)

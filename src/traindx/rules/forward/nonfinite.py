@@ -70,6 +70,8 @@ class Place:
 
 def troubles(run: Run) -> Iterator[Trouble]:
     """One for each loss that was not finite, or had a gradient or a parameter that was not."""
+    if not run.breaks and not run.num_events(EventKind.ORIGIN):  # as of nearly all runs
+        return
     for losses in run.series("loss"):
         models = tuple(name for name in losses.site.models if name in run.models)
         origin = _origin(run, models)

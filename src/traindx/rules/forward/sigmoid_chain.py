@@ -70,6 +70,8 @@ def sigmoid_chain(
     rectifiers" (ICCV 2015). CS231n, "Neural Networks Part 1", on why not to use the sigmoid.
     """
     for model in run.models.values():
+        if _most_sigmoids(model) < sigmoids:  # as of nearly all
+            continue
         chained = {
             param.fqn: param.path
             for param in model.params
@@ -79,6 +81,12 @@ def sigmoid_chain(
         for profile in vanishing(run, model) if chained else ():
             if path := chained.get(profile.params[0].fqn):
                 yield _evidence(profile, path, log10_bound)
+
+
+@of_facts
+def _most_sigmoids(model: ModelFacts) -> int:
+    """How many sigmoids every way back to some parameter passes, of that with the most."""
+    return max((param.path.sigmoids for param in model.params if param.path), default=0)
 
 
 def _bound(path: PathFacts) -> float:

@@ -15,7 +15,7 @@ MIN_STEPS = 4
 """Measured steps with a call that it takes to speak of a share."""
 
 
-@rule("G010", severity=Severity.ERROR, reads=("clip.late", "clip.scaled"))
+@rule("G010", severity=Severity.ERROR, reads=("clip.late", "clip.scaled"), lasting=True)
 def clip_order(run: Run, *, fraction: float = 0.5, window: float = 8) -> Iterator[Evidence]:
     """Gradients are clipped after the step that they were for, or before they are unscaled.
 

@@ -17,6 +17,7 @@ from traindx.run import Run, Series
     severity=Severity.WARNING,
     reads=("clip.ratio",),
     explained_by=("G002", "G010", "L011", "L016"),
+    lasting=True,
 )
 def clip_saturated(
     run: Run,

@@ -18,6 +18,7 @@ MIN_STEPS = 4
     severity=Severity.ERROR,
     reads=("grad.uncleared",),
     remedies=("zero-grad",),
+    lasting=True,
 )
 def missing_zero_grad(run: Run, *, fraction: float = 0.5, window: float = 8) -> Iterator[Evidence]:
     """Gradients are not cleared between steps, so a step applies a sum of those before, too.

@@ -84,6 +84,7 @@ def _cause_and_fix(failure: _Failure, fqn: str) -> tuple[Message, Message]:
     severity=Severity.ERROR,
     reads=("grad.absent",),
     explained_by=("F003", "L003", "N011", "N012", "S002", "S012"),
+    lasting=True,
 )
 def no_gradient_parameter(run: Run, *, steps: float = 50) -> Iterator[Evidence]:
     """Parameters that the optimizer is to train have never had a gradient.

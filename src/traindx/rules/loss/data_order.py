@@ -15,7 +15,9 @@ _FED = 0.9
 """Of the steps, those that the passes must have given a batch for: else others are trained on."""
 
 
-@rule("L018", severity=Severity.ERROR, reads=("data.repeats", "probe.neighbours_alike"))
+@rule(
+    "L018", severity=Severity.ERROR, reads=("data.repeats", "probe.neighbours_alike"), lasting=True
+)
 def data_order(
     run: Run, *, alike: float = 0.8, chance: float = 0.6, passes: float = 8
 ) -> Iterator[Evidence]:

@@ -71,6 +71,7 @@ def _is_over_classes(facts: LossFacts) -> bool:
     hits=2,
     applies=no_classification,
     remedies=("remove-softmax",),
+    lasting=True,
 )
 def double_softmax(run: Run) -> Iterator[Evidence]:
     """Probabilities are given to a loss that expects scores, and softens them a second time.

@@ -13,7 +13,7 @@ from traindx.rules.rule import rule
 from traindx.run import Run
 
 
-@rule("L011", severity=Severity.WARNING, reads=("probe.loss_slope", "backwards"))
+@rule("L011", severity=Severity.WARNING, reads=("probe.loss_slope", "backwards"), lasting=True)
 def reduction_or_scale(
     run: Run,
     *,

@@ -22,7 +22,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@rule("N011", severity=Severity.WARNING, reads=("param.rms",), explained_by=("O001", "O016"))
+@rule(
+    "N011",
+    severity=Severity.WARNING,
+    reads=("param.rms",),
+    explained_by=("O001", "O016"),
+    lasting=True,
+)
 def affine_collapse(
     run: Run, *, ratio: float = 0.1, share: float = 0.2, steps: float = 10
 ) -> Iterator[Evidence]:

@@ -14,7 +14,13 @@ from traindx.rules.rule import rule
 from traindx.run import Run
 
 
-@rule("N021", severity=Severity.WARNING, reads=("norm.zero_rows",), applies=no_running_norm)
+@rule(
+    "N021",
+    severity=Severity.WARNING,
+    reads=("norm.zero_rows",),
+    applies=no_running_norm,
+    lasting=True,
+)
 def bn_counts_padding(run: Run, *, rows: float = 0.3) -> Iterator[Evidence]:
     """BatchNorm averages padding as if it were data.
 

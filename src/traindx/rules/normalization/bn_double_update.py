@@ -33,6 +33,7 @@ _LEAST = 8
     reads=("norm.updates",),
     applies=no_running_norm,
     explained_by=("N003",),
+    lasting=True,
 )
 def bn_double_update(
     run: Run, *, steps: float = 5, gap: float = 1.0, error_gap: float = 2.0

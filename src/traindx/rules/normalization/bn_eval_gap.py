@@ -46,6 +46,7 @@ from traindx.run import Run
         "O001",
     ),
     remedies=("recalibrate-bn",),
+    lasting=True,
 )
 def bn_eval_gap(
     run: Run, *, gap: float = 0.5, error_gap: float = 1.0, window: float = 10

@@ -176,6 +176,7 @@ _CASES = (
     applies=no_running_norm,
     silent_in=("frozen-bn",),
     remedies=("train-mode",),
+    lasting=True,
 )
 def bn_mode_mismatch(run: Run, *, steps: float = 20) -> Iterator[Evidence]:
     """Normalization layers train in a mode that cannot be meant.

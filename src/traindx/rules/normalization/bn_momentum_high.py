@@ -28,6 +28,7 @@ _WINDOW = 10
     reads=("norm.updates",),
     applies=never_evaluated,
     explained_by=("N003",),
+    lasting=True,
 )
 def bn_momentum_high(run: Run, *, momentum: float = 0.5, noise: float = 0.15) -> Iterator[Evidence]:
     """Running statistics are those of the last batch or two, and as noisy.

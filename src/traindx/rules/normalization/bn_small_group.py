@@ -71,6 +71,7 @@ class _Group:
     reads=("norm.variance_noise",),
     applies=no_running_norm,
     remedies=("group-norm",),
+    lasting=True,
 )
 def bn_small_group(
     run: Run, *, size: float = 16, error_size: float = 4, agreement: float = 0.5, window: float = 10

@@ -48,6 +48,7 @@ class _Stale:
     applies=never_evaluated,
     explained_by=("N004", "N022"),
     remedies=("recalibrate-bn", "raise-bn-momentum"),
+    lasting=True,
 )
 def bn_stats_stale(
     run: Run, *, initial_weight: float = 0.05, gap: float = 0.5

@@ -14,7 +14,13 @@ from traindx.rules.rule import rule
 from traindx.run import Run
 
 
-@rule("N016", severity=Severity.WARNING, reads=("norm.updates",), applies=no_running_norm)
+@rule(
+    "N016",
+    severity=Severity.WARNING,
+    reads=("norm.updates",),
+    applies=no_running_norm,
+    lasting=True,
+)
 def frozen_but_updating(run: Run, *, steps: float = 20) -> Iterator[Evidence]:
     """A backbone is frozen, but its BatchNorm normalizes by and averages the new batches.
 

@@ -20,6 +20,7 @@ from traindx.run import Run
     reads=("norm.frozen_gap",),
     applies=no_running_norm,
     explained_by=("N004",),
+    lasting=True,
 )
 def frozen_statistics_misfit(
     run: Run, *, gap: float = 2.0, error_gap: float = 5.0

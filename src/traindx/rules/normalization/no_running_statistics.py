@@ -32,6 +32,7 @@ def _no_pass(run: Run) -> str:
     reads=("mode.training", "probe.batch_mixing"),
     applies=_no_pass,
     explained_by=("N022",),
+    lasting=True,
 )
 def no_running_statistics(run: Run) -> Iterator[Evidence]:
     """BatchNorm keeps no running statistics, so that evaluation normalizes by the batch, too.

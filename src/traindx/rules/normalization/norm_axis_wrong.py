@@ -13,7 +13,7 @@ from traindx.rules.rule import rule
 from traindx.run import Run
 
 
-@rule("N006", severity=Severity.WARNING, reads=("norm.feature_axis",))
+@rule("N006", severity=Severity.WARNING, reads=("norm.feature_axis",), lasting=True)
 def norm_axis_wrong(run: Run) -> Iterator[Evidence]:
     """A normalization works along another axis than that of the features it is given.
 

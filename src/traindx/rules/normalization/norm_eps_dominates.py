@@ -21,6 +21,7 @@ _CONSTANT = 1e-9
     severity=Severity.WARNING,
     reads=("output.rms",),
     explained_by=("N011", "N012", "O001", "O016", "S002"),
+    lasting=True,
 )
 def norm_eps_dominates(
     run: Run, *, share: float = 0.5, error_share: float = 0.1, window: float = 3

@@ -18,7 +18,7 @@ from traindx.run import Run, Series
 _OF_BATCHES = ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm")
 
 
-@rule("N012", severity=Severity.ERROR, reads=("norm.group", "probe.norm_group"))
+@rule("N012", severity=Severity.ERROR, reads=("norm.group", "probe.norm_group"), lasting=True)
 def norm_input_degenerate(run: Run) -> Iterator[Evidence]:
     """A normalization takes mean and variance of single numbers, and so erases its input.
 

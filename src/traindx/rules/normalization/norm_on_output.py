@@ -18,7 +18,13 @@ _CLASSIFICATIONS = ("NllLoss",)
 _NORMS = ("NativeBatchNorm", "CudnnBatchNorm", "NativeLayerNorm", "NativeGroupNorm")
 
 
-@rule("N018", severity=Severity.WARNING, reads=("loss",), silent_in=("contrastive", "gan"))
+@rule(
+    "N018",
+    severity=Severity.WARNING,
+    reads=("loss",),
+    silent_in=("contrastive", "gan"),
+    lasting=True,
+)
 def norm_on_output(run: Run, *, floor: float = 0.1) -> Iterator[Evidence]:
     """What is predicted is the output of a normalization.
 

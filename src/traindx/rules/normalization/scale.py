@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
 from traindx.facts import ModelFacts, ModuleFacts
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Flags = NDArray[np.bool_]
+    Integers = NDArray[np.int64]
 
 _SIZES = ("normalized_shape", "num_groups", "num_features")
 
@@ -56,41 +56,47 @@ class _Places(NamedTuple):
     outputs: tuple[Site, ...]
     weights: tuple[Site, ...]
     biases: tuple[Site, ...]
-    weighted: Flags
-    biased: Flags
+    weighted: tuple[bool, ...]
+    biased: tuple[bool, ...]
 
 
 @of_facts
 def _places(model: ModelFacts) -> _Places:
-    import numpy as np
-
     fqns = [norm.fqn for norm in normalizations(model)]
     named = [[_param(fqn, name) for fqn in fqns] for name in ("weight", "bias")]
     weights, biases = (tuple(Site(model.name, name) for name in names) for names in named)
-    has = (np.array([name in _params(model) for name in names], np.bool_) for names in named)
+    has = (tuple(name in _params(model) for name in names) for names in named)
     return _Places(tuple(Site(model.name, fqn) for fqn in fqns), weights, biases, *has)
 
 
 def doubtful(run: Run, model: ModelFacts, share: float) -> list[ModuleFacts]:
     """The normalizations of whose unit variance not clearly `share` was left the last time."""
-    import numpy as np
-
     at = _places(model)
     if not at.outputs:
         return []
     outputs = run.newest("output.rms", at.outputs)
-    zeros = run.newest("output.zero_fraction", at.outputs).values
-    weights, biases = (run.newest("param.rms", sites) for sites in (at.weights, at.biases))
-    with np.errstate(all="ignore"):
-        size = outputs.values**2 / np.where(zeros < 1, 1 - zeros, 1.0)
-        scaled = np.where(at.weighted, weights.values, 1.0) ** 2
-        left = size - np.where(at.biased, biases.values, 0.0) ** 2
+    zeros = run.newest("output.zero_fraction", at.outputs).values.tolist()
+    weights = _together(run, at.weights, at.weighted, 1.0, outputs.steps)
+    biases = _together(run, at.biases, at.biased, 0.0, outputs.steps)
+    found: list[ModuleFacts] = []
+    rows = zip(normalizations(model), outputs.values.tolist(), zeros, weights, biases, strict=True)
+    for (norm, out, masked, weight, bias), step in zip(rows, outputs.steps.tolist(), strict=True):
+        size = out * out / (1 - masked if masked < 1 else 1.0)
+        left, scaled = size - bias * bias, weight * weight
         # What is close to the limit, or cannot be told exactly, is looked at one by one.
-        clear = (left > 1.001 * share * scaled) & (size < 1e9 * scaled)
-    for has, params in ((at.weighted, weights), (at.biased, biases)):
-        clear &= ~has | (params.steps == outputs.steps)
-    clear |= outputs.steps == NEVER
-    return [] if clear.all() else [*compress(normalizations(model), ~clear)]
+        clear = left > 1.001 * share * scaled and size < 1e9 * scaled
+        if not clear and step != NEVER:
+            found.append(norm)
+    return found
+
+
+def _together(
+    run: Run, sites: tuple[Site, ...], there: tuple[bool, ...], absent: float, steps: Integers
+) -> list[float]:
+    """Sizes of parameters, NaN of one that was not measured with its output last."""
+    newest = run.newest("param.rms", sites)
+    sizes = zip(there, newest.values.tolist(), (newest.steps == steps).tolist(), strict=True)
+    return [(size if same else math.nan) if has else absent for has, size, same in sizes]
 
 
 def surviving(run: Run, model: ModelFacts, norm: ModuleFacts, window: int) -> Sequence[float]:

@@ -17,7 +17,13 @@ _EPS = {"bfloat16": 2.0**-7, "float16": 2.0**-10}
 """Distance of 1 from the next number."""
 
 
-@rule("N015", severity=Severity.WARNING, reads=("norm.updates",), applies=no_running_norm)
+@rule(
+    "N015",
+    severity=Severity.WARNING,
+    reads=("norm.updates",),
+    applies=no_running_norm,
+    lasting=True,
+)
 def statistics_in_half(
     run: Run, *, stall: float = 0.1, error_stall: float = 0.3
 ) -> Iterator[Evidence]:

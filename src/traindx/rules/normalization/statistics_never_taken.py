@@ -20,6 +20,7 @@ from traindx.run import Run
     reads=("mode.training",),
     applies=no_evaluation,
     explained_by=("N004",),
+    lasting=True,
 )
 def statistics_never_taken(run: Run) -> Iterator[Evidence]:
     """A trained model is evaluated with running statistics that no batch has ever touched.

@@ -15,7 +15,7 @@ from traindx.rules.rule import rule
 from traindx.run import Run
 
 
-@rule("N013", severity=Severity.WARNING, reads=("output.rms",), explained_by=())
+@rule("N013", severity=Severity.WARNING, reads=("output.rms",), explained_by=(), lasting=True)
 def stream_growth(
     run: Run, *, growth: float = 30.0, error_growth: float = 1000.0, blocks: float = 5
 ) -> Iterator[Evidence]:

@@ -38,7 +38,7 @@ class _Pull:
     step: int
 
 
-@rule("O016", severity=Severity.ERROR, reads=("param.rms",))
+@rule("O016", severity=Severity.ERROR, reads=("param.rms",), lasting=True)
 def decay_drowns_gradient(
     run: Run, *, pull: float = 5.0, left: float = 0.3, loss: float = 0.8
 ) -> Iterator[Evidence]:

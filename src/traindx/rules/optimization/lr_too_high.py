@@ -96,6 +96,7 @@ class _Start:
         "O016",
     ),
     remedies=("lower-lr",),
+    lasting=True,
 )
 def lr_too_high(
     run: Run,
@@ -172,8 +173,7 @@ def _start(run: Run, model: ModelFacts, window: int, least: float) -> _Start | N
     finite = losses is None or math.isfinite(losses.last)
     if run.step < FIRST - 1 and finite and not run.ended:
         return None
-    moved, step = _moved(run, model)
-    ratio = median(moved.values()) if moved else 0.0
+    moved, ratio, step = _moved(run, model)
     if ratio <= least:
         return None
     optimizer = _optimizer(run, list(moved))
@@ -199,13 +199,14 @@ def _start(run: Run, model: ModelFacts, window: int, least: float) -> _Start | N
     )
 
 
-def _moved(run: Run, model: ModelFacts) -> tuple[dict[ParamFacts, float], int]:
-    """The largest ratios of the first steps, and the last of those steps that was measured."""
+def _moved(run: Run, model: ModelFacts) -> tuple[dict[ParamFacts, float], float, int]:
+    """The largest ratios of the first steps, their median, and the last step of those measured."""
 
-    def find() -> tuple[dict[ParamFacts, float], int]:
+    def find() -> tuple[dict[ParamFacts, float], float, int]:
         moved = {param: ratio for param in model.params if (ratio := _largest(run, model, param))}
         measured = run.series("update.ratio", model=model.name)
-        return moved, max((series.step_before(FIRST) or 0 for series in measured), default=0)
+        ratio = median(moved.values()) if moved else 0.0
+        return moved, ratio, max((series.step_before(FIRST) or 0 for series in measured), default=0)
 
     ratios, sizes = run.newest("update.ratio").steps, run.newest("param.rms").steps
     over = len(ratios) > 0 and int(ratios.max()) >= FIRST

@@ -61,6 +61,7 @@ class _Way:
         "P001",
         "S002",
     ),
+    lasting=True,
 )
 def lr_too_low(
     run: Run, *, way: float = 0.01, steps: float = 100, loss: float = 0.98
@@ -126,7 +127,10 @@ def _way(run: Run, model: ModelFacts, optimizer: OptimizerFacts, most: float) ->
 def _is_steady(run: Run, optimizer: OptimizerFacts) -> bool:
     """Whether the rate is what it was meant to be: not zero, not risen lately, not come down."""
     rate = run.at("lr", Site("", optimizer.name))
-    return rate is not None and rate.last > 0 and rate.last >= _STEADY * float(rate.values.max())
+    if rate is None or not rate.last > 0:
+        return False
+    constant = rate.unchanged_since == rate.first_step  # the most common of all
+    return constant or rate.last >= _STEADY * float(rate.values.max())
 
 
 def _loss_left(run: Run, model: str) -> float:
@@ -134,7 +138,7 @@ def _loss_left(run: Run, model: str) -> float:
     losses = run.loss_of(model)
     if losses is None or len(losses) < 2 * _ENDS:
         return 0.0
-    first = fmean(losses.values[:_ENDS].tolist())
+    first = fmean(losses.head(_ENDS))
     return fmean(losses.tail(_ENDS)) / first if first > 0 else 0.0
 
 

@@ -35,7 +35,7 @@ class _Break:
     first: float
 
 
-@rule("O009", severity=Severity.WARNING, reads=("optimizer.forgotten",))
+@rule("O009", severity=Severity.WARNING, reads=("optimizer.forgotten",), lasting=True)
 def momentum_stale(
     run: Run, *, deviations: float = 4.0, fallen: float = 0.7, rounds: float = 4
 ) -> Iterator[Evidence]:

@@ -18,7 +18,13 @@ _USUAL = 1e-6
 _MEASURED = 10
 
 
-@rule("O017", severity=Severity.WARNING, reads=("grad.rms",), explained_by=("G003", "O004"))
+@rule(
+    "O017",
+    severity=Severity.WARNING,
+    reads=("grad.rms",),
+    explained_by=("G003", "O004"),
+    lasting=True,
+)
 def odd_adam_settings(
     run: Run, *, steps: float = 100, drowned: float = 10.0, loss: float = 0.7
 ) -> Iterator[Evidence]:

@@ -11,7 +11,7 @@ from traindx.rules.rule import rule
 from traindx.run import Run, Series
 
 
-@rule("O014", severity=Severity.ERROR, reads=("optimizer.waiting",))
+@rule("O014", severity=Severity.ERROR, reads=("optimizer.waiting",), lasting=True)
 def optimizer_not_stepped(
     run: Run, *, patience: float = 200, least: float = 20
 ) -> Iterator[Evidence]:

@@ -11,7 +11,7 @@ from traindx.rules.rule import rule
 from traindx.run import Run, Series
 
 
-@rule("O015", severity=Severity.WARNING, reads=("optimizer.replaced",))
+@rule("O015", severity=Severity.WARNING, reads=("optimizer.replaced",), lasting=True)
 def optimizer_recreated(run: Run, *, times: float = 10) -> Iterator[Evidence]:
     """An optimizer is made anew within training, again and again, and forgets what it has averaged.
 

@@ -34,7 +34,7 @@ class _Decay:
     after: int
 
 
-@rule("O005", severity=Severity.WARNING, reads=("lr",))
+@rule("O005", severity=Severity.WARNING, reads=("lr",), lasting=True)
 def scheduler_misuse(
     run: Run,
     *,

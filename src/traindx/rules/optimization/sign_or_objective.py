@@ -28,6 +28,7 @@ _PAIRS = ("BinaryCrossEntropy", "MseLoss")
     reads=("loss",),
     silent_in=("rl", "warmup"),
     explained_by=("L003", "L014"),
+    lasting=True,
 )
 def sign_or_objective(
     run: Run,
@@ -81,22 +82,20 @@ def sign_or_objective(
     nets" (2014), section 3. Nikanjam et al., "Faults in deep reinforcement learning programs"
     (2021).
     """
-    game = contexts_of(run, "gan")
     for series in run.series("loss"):
         if len(series) < least:
             continue
-        if (hit := _turned(run, series, maximized)) is not None or (
-            not game and (hit := _without_floor(series, times)) is not None
-        ):
+        hit = _turned(run, series, maximized) or _without_floor(run, series, times)
+        if hit is not None:
             yield hit
     yield from _punished(run, rewarded)
-    if game:
+    if len(run.models) > 1 and contexts_of(run, "gan"):
         yield from _helping(run, both, least)
 
 
 def _ends(series: Series) -> tuple[float, float, float]:
     """Mean of the first losses, mean of their sizes, and mean of the last losses."""
-    first = series.values[:_ENDS].tolist()
+    first = series.head(_ENDS)
     return fmean(first), fmean(map(abs, first)), fmean(series.tail(_ENDS))
 
 
@@ -104,14 +103,14 @@ def _place(series: Series) -> Site:
     return Site(series.site.models[0])
 
 
-def _without_floor(series: Series, times: float) -> Evidence | None:
+def _without_floor(run: Run, series: Series, times: float) -> Evidence | None:
     if times >= 0 and fmean(series.tail(_ENDS)) >= 0:  # as of most losses
         return None
     _, size, last = _ends(series)
     if not (size > 0 and last < -times * size):
         return None
     fall = fall_of(series)
-    if fall is None or not fall.is_ever_faster:
+    if fall is None or not fall.is_ever_faster or contexts_of(run, "gan"):
         return None
     return Evidence(
         site=_place(series),

@@ -24,6 +24,7 @@ def no_optimizer(run: Run) -> str:
     hits=2,
     applies=no_optimizer,
     remedies=("rebuild-optimizer",),
+    lasting=True,
 )
 def stale_parameter_references(run: Run) -> Iterator[Evidence]:
     """The optimizer updates tensors that no model uses, while the model's own are held by none.

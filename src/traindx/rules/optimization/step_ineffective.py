@@ -42,7 +42,13 @@ class _Still:
     too_little: bool
 
 
-@rule("O004", severity=Severity.ERROR, reads=("update.ratio",), explained_by=("G003", "S013"))
+@rule(
+    "O004",
+    severity=Severity.ERROR,
+    reads=("update.ratio",),
+    explained_by=("G003", "S013"),
+    lasting=True,
+)
 def step_ineffective(run: Run, *, steps: float = 20, least: float = 6) -> Iterator[Evidence]:
     """The optimizer steps, and every weight stays exactly as it was.
 

@@ -63,7 +63,7 @@ def _progress(run: Run, fallen: float) -> bool:
     losses = run.series("loss")
     if not losses or len(losses[0]) < 2 * _ENDS:
         return False
-    first, last = fmean(losses[0].values[:_ENDS].tolist()), fmean(losses[0].tail(_ENDS))
+    first, last = fmean(losses[0].head(_ENDS)), fmean(losses[0].tail(_ENDS))
     return first > 0 and last < fallen * first
 
 

@@ -13,7 +13,7 @@ _LOOKS = 2
 """Measured steps that must agree."""
 
 
-@rule("S013", severity=Severity.WARNING, reads=("freeze.ignored", "freeze.fresh"))
+@rule("S013", severity=Severity.WARNING, reads=("freeze.ignored", "freeze.fresh"), lasting=True)
 def frozen_head(run: Run) -> Iterator[Evidence]:
     """A new last layer is frozen, or what is meant to be frozen is trained.
 

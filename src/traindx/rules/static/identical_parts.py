@@ -44,10 +44,14 @@ def identical_parts(run: Run) -> Iterator[Evidence]:
     for model in run.models.values():
         groups = _groups(model)
         for sites in groups:
-            weights, gradients = run.newest("param.rms", sites), run.newest("grad.rms", sites)
+            weights = run.newest("param.rms", sites)
+            sizes = weights.values.tolist()
+            if len(set(sizes)) == len(sizes):  # as of nearly all: no gradient need be looked at
+                continue
+            gradients = run.newest("grad.rms", sites)
             if not (weights.steps == gradients.steps).all():
                 continue
-            pairs = [*zip(weights.values.tolist(), gradients.values.tolist(), strict=True)]
+            pairs = [*zip(sizes, gradients.values.tolist(), strict=True)]
             if len(set(pairs)) < len(pairs) and all(min(pair) > 0 for pair in pairs):
                 first = next(pair for pair in pairs if pairs.count(pair) > 1)
                 alike = [site for site, pair in zip(sites, pairs, strict=True) if pair == first]

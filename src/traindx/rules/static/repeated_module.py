@@ -10,7 +10,7 @@ from traindx.rules.rule import rule
 from traindx.run import Run, Series
 
 
-@rule("S015", severity=Severity.WARNING, reads=("model.repeated",))
+@rule("S015", severity=Severity.WARNING, reads=("model.repeated",), lasting=True)
 def repeated_module(run: Run) -> Iterator[Evidence]:
     """A list of modules holds one and the same module several times, with the same parameters.
 

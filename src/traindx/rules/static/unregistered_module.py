@@ -13,7 +13,7 @@ _LOOKS = 2
 """Measured steps at which a tensor must be left out."""
 
 
-@rule("S004", severity=Severity.ERROR, reads=("model.unregistered",))
+@rule("S004", severity=Severity.ERROR, reads=("model.unregistered",), lasting=True)
 def unregistered_module(run: Run) -> Iterator[Evidence]:
     """Layers or tensors of a model are no parameters of it, so that nothing trains them.
 

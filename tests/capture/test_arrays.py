@@ -1,0 +1,68 @@
+"""Samples of tensors on the CPU, taken anew at each look without holding what they look at."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+import torch
+
+from traindx.capture.arrays import Samples, sample_on_host
+
+TENSORS = {
+    "small": torch.randn(7, 5),
+    "large": torch.randn(300, 200),
+    "double": torch.randn(300, 200, dtype=torch.float64),
+    "half": torch.randn(40, 30).half(),
+    "transposed": torch.randn(40, 30).t(),
+    "negated": torch.randn(40, dtype=torch.complex64).conj().imag,
+    "a part of another": torch.randn(90, 30)[30:60],
+    "a scalar": torch.tensor(3.0),
+}
+
+
+@pytest.mark.parametrize("tensor", TENSORS.values(), ids=TENSORS)
+def test_a_remembered_sample_is_the_one_taken_afresh(tensor):
+    samples = Samples()
+    for _ in range(3):
+        assert np.array_equal(samples.of("it", tensor), sample_on_host(tensor))
+        tensor.add_(1)
+
+
+def test_a_sample_is_a_view_made_once_as_long_as_the_tensor_lies_where_it_lay():
+    samples, tensor = Samples(), torch.zeros(300, 200)
+    first = samples.of("it", tensor)
+    tensor.fill_(5)
+    assert samples.of("it", tensor) is first
+    assert (first == 5).all()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda tensor: tensor.clone(),
+        lambda tensor: tensor.view(60, 20),
+        lambda tensor: tensor[:10],
+        lambda tensor: tensor.t(),
+        lambda tensor: tensor.view(torch.float64),
+    ],
+    ids=["memory", "shape", "size", "order", "type"],
+)
+def test_other_data_of_a_tensor_are_noticed(other):
+    samples, tensor = Samples(), torch.nn.Parameter(torch.rand(40, 30))
+    samples.of("it", tensor)
+    with torch.no_grad():
+        data = other(tensor.detach()).clone(memory_format=torch.preserve_format)
+        for now in (data, other(tensor.detach())):
+            assert np.array_equal(samples.of("it", now), sample_on_host(now))
+
+
+def test_no_memory_is_kept_alive_by_a_sample():
+    samples, memory = Samples(), np.zeros((30, 20), np.float32)
+    alive = weakref.ref(memory)
+    samples.of("it", torch.from_numpy(memory))
+    del memory
+    gc.collect()
+    assert alive() is None
