@@ -158,7 +158,7 @@ class Measured:
         ):
             self._breaks(step)
         self._scalars.put(layout, step, values)
-        if any(quantity == "loss" for quantity, *_ in layout.groups):
+        if [group for group in layout.groups if group[0] == "loss"]:
             self.loss_step = max(self.loss_step, step)
 
     # -- reading ---------------------------------------------------------------------------------

@@ -19,10 +19,12 @@ def tensors(value: object) -> Iterator[Tensor]:
 def _tensors(value: object, seen: set[int], depth: int) -> Iterator[Tensor]:
     if isinstance(value, Tensor):
         yield value
-    elif depth and isinstance(value, dict | list | tuple) and id(cast(object, value)) not in seen:
-        seen.add(id(cast(object, value)))
-        for element in _elements(cast(object, value)):
-            yield from _tensors(element, seen, depth - 1)
+    elif depth and isinstance(value, dict | list | tuple):
+        container = cast(object, value)
+        if id(container) not in seen:
+            seen.add(id(container))
+            for element in _elements(container):
+                yield from _tensors(element, seen, depth - 1)
 
 
 def _elements(container: object) -> list[object]:

@@ -17,7 +17,6 @@ SYNCS = {"item", "cpu", "tolist", "numpy"}
 MAY_SYNC = {
     "capture/arrays.py::array": "a view of a tensor that is on the host already",
     "capture/arrays.py::sample_on_host": "a view of a tensor that is on the host already",
-    "capture/collectors/updates.py::_norms": "arrays of NumPy's",
     "capture/drawn.py::_hash": "a view of a tensor that is on the host already",
     "capture/arrays.py::numbers": "an array of NumPy's",
     "capture/optimizers.py::_entries": "a gradient that is on the host",

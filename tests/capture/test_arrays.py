@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from traindx.capture.arrays import Samples, sample_on_host
+from traindx.capture.arrays import Views, array, sample_on_host
 
 TENSORS = {
     "small": torch.randn(7, 5),
@@ -25,17 +25,17 @@ TENSORS = {
 
 @pytest.mark.parametrize("tensor", TENSORS.values(), ids=TENSORS)
 def test_a_remembered_sample_is_the_one_taken_afresh(tensor):
-    samples = Samples()
+    samples = Views()
     for _ in range(3):
-        assert np.array_equal(samples.of("it", tensor), sample_on_host(tensor))
+        assert np.array_equal(samples.of("it", [tensor])[0], sample_on_host(tensor))
         tensor.add_(1)
 
 
 def test_a_sample_is_a_view_made_once_as_long_as_the_tensor_lies_where_it_lay():
-    samples, tensor = Samples(), torch.zeros(300, 200)
-    first = samples.of("it", tensor)
+    samples, tensor = Views(), torch.zeros(300, 200)
+    (first,) = samples.of("it", [tensor])
     tensor.fill_(5)
-    assert samples.of("it", tensor) is first
+    assert samples.of("it", [tensor])[0] is first
     assert (first == 5).all()
 
 
@@ -51,18 +51,28 @@ def test_a_sample_is_a_view_made_once_as_long_as_the_tensor_lies_where_it_lay():
     ids=["memory", "shape", "size", "order", "type"],
 )
 def test_other_data_of_a_tensor_are_noticed(other):
-    samples, tensor = Samples(), torch.nn.Parameter(torch.rand(40, 30))
-    samples.of("it", tensor)
+    samples, tensor = Views(), torch.nn.Parameter(torch.rand(40, 30))
+    samples.of("it", [tensor])
     with torch.no_grad():
         data = other(tensor.detach()).clone(memory_format=torch.preserve_format)
         for now in (data, other(tensor.detach())):
-            assert np.array_equal(samples.of("it", now), sample_on_host(now))
+            assert np.array_equal(samples.of("it", [now])[0], sample_on_host(now))
+
+
+def test_of_several_tensors_one_that_has_moved_is_noticed():
+    views, tensors = Views(array), [torch.rand(5), torch.tensor(7), torch.rand(4).half()]
+    for moved in (None, 0, 1, 2):
+        if moved is not None:
+            tensors[moved] = tensors[moved] + 1
+        for part in (tensors, tensors[:2]):  # with and without one that is copied
+            found = [view.tolist() for view in views.of(len(part), part)]
+            assert found == [tensor.tolist() for tensor in part]
 
 
 def test_no_memory_is_kept_alive_by_a_sample():
-    samples, memory = Samples(), np.zeros((30, 20), np.float32)
+    samples, memory = Views(), np.zeros((30, 20), np.float32)
     alive = weakref.ref(memory)
-    samples.of("it", torch.from_numpy(memory))
+    samples.of("it", [torch.from_numpy(memory)])
     del memory
     gc.collect()
     assert alive() is None

@@ -14,7 +14,9 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from traindx import stats
-from traindx.capture.collectors import units, updates
+from traindx.capture.arrays import sample
+from traindx.capture.collectors import units
+from traindx.capture.collectors.updates import _norms_on_device
 from traindx.capture.graph import _operand
 from traindx.capture.transfer import Arrival, Copy
 from traindx.capture.ways import spectral_norm
@@ -115,9 +117,8 @@ def test_what_is_active_stays_on_the_device():
 
 def test_samples_of_parameters_stay_on_the_device():
     def operation(make: Callable[..., Tensor]) -> list[Any]:
-        pairs = [(updates._entries(make(9, 9)), updates._entries(make(9, 9))) for _ in range(2)]
-        norms = updates._norms_on_device(pairs)  # pyright: ignore[reportArgumentType]
-        return [*norms[0], *norms[1]]
+        pairs = [(sample(make(9, 9)), sample(make(9, 9))) for _ in range(2)]
+        return [*_norms_on_device(pairs)]
 
     assert_there(on_device(operation))
 

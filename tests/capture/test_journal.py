@@ -92,11 +92,11 @@ def test_steps_wait_unmade_until_the_patience_is_over_or_somebody_asks():
 def test_of_steps_that_wait_long_the_items_are_made_a_few_at_a_time():
     clock, kept, made = Clock(), Kept(), list[int]()
     writes = journal(kept, clock, 1.0)
-    counts = [writes.write(step_of(step, 0.5, made), measured=True) for step in range(6)]
-    assert counts == [0, 0, 0, 4, 0, 0]
-    assert (made, kept.steps) == ([0, 1, 2, 3], [])
-    assert writes.hand_on() == 6
-    assert made == kept.steps == [0, 1, 2, 3, 4, 5]
+    counts = [writes.write(step_of(step, 0.5, made), measured=True) for step in range(10)]
+    assert counts == [0, 0, 0, 0, 0, 0, 0, 8, 0, 0]
+    assert (made, kept.steps) == ([*range(8)], [])
+    assert writes.hand_on() == 10
+    assert made == kept.steps == [*range(10)]
 
 
 def test_what_waits_is_overdue_a_second_after_it_was_taken():

@@ -5,7 +5,7 @@ A collector that works on many small tensors takes this way where nothing has to
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -16,6 +16,8 @@ from torch import Tensor
 from traindx.stats.memory import coprime, in_memory_order, sampled, strided
 
 Array = NDArray[Any]
+_Place = tuple[object, ...]
+"""Where a tensor lies, and how."""
 
 
 def on_host(tensor: Tensor) -> bool:
@@ -60,25 +62,31 @@ def sample_on_host(tensor: Tensor) -> Array:
     return strided(values, 0, coprime(size // _FEW * _TOGETHER, tensor.shape), _TOGETHER)
 
 
-class Samples:
-    """`sample_on_host` of tensors with names, at the cost of one look at where each of them lies.
+class Views:
+    """Arrays of several tensors with a name, at the cost of one look at where each of them lies.
 
-    To make a view takes longer than to read it. So the view is remembered, though not the memory:
-    it holds none, and is given out only while the tensor at hand lies in that very place.
+    To make a view takes longer than to read it. So the views are remembered, though not the memory:
+    they hold none, and are given out only while the tensors at hand lie in those very places.
+
+    Args:
+        make: Gives the array of a tensor, a view if the tensor's memory has no gaps.
     """
 
-    def __init__(self) -> None:
-        self._known: dict[Hashable, tuple[object, Array]] = {}
+    def __init__(self, make: Callable[[Tensor], Array] = sample_on_host) -> None:
+        self._make = make
+        self._known: dict[Hashable, tuple[list[_Place], list[Array]]] = {}
 
-    def of(self, name: Hashable, tensor: Tensor) -> Array:
-        """The sample of a tensor, not to be read once the tensor may be gone."""
-        if not _is_plain(tensor):
-            return sample_on_host(tensor)
-        place = tensor.data_ptr(), tensor.shape, tensor.dtype
+    def of(self, name: Hashable, tensors: Sequence[Tensor]) -> Sequence[Array]:
+        """The array of each tensor, not to be read once the tensor may be gone."""
+        places = [(t.data_ptr(), t.shape, t.dtype, t.is_contiguous(), t.is_neg()) for t in tensors]
         known = self._known.get(name)
-        if known is None or known[0] != place:
-            known = self._known[name] = place, _holding_nothing(sample_on_host(tensor))
-        return known[1]
+        if known is not None and known[0] == places:
+            return known[1]
+        made = [self._make(tensor) for tensor in tensors]
+        if all(map(_is_plain, tensors)):  # that of another may be a copy
+            made = [_holding_nothing(view) for view in made]
+            self._known[name] = places, made
+        return made
 
 
 def _is_plain(tensor: Tensor) -> bool:

@@ -22,7 +22,6 @@ from traindx.capture.collectors import Collector, Places
 from traindx.capture.compiled import CompiledActivations
 from traindx.capture.first_weights import FirstWeights
 from traindx.capture.guard import apart, guarded, in_training, within
-from traindx.capture.losses import find_loss
 from traindx.capture.manual import BY_HAND, ManualUpdates, trained
 from traindx.capture.measuring import WALKED, Measuring
 from traindx.capture.models import TrackedModel, confirm, is_compiled
@@ -236,8 +235,8 @@ class Capture(Measuring):
         self._backwards += 1
         self._round_backwards += 1
         self._evaluations.backward_starts()
-        self._losses.backward_starts(tensors, inspect.currentframe(), self._rounds.step < WALKED)
-        loss = find_loss(tensors)
+        walk = self._rounds.step < WALKED
+        loss = self._losses.backward_starts(tensors, inspect.currentframe(), walk)
         self._trap.backward_starts(loss, self._models)
         if self._measuring:
             self._measured_backward_starts(loss)

@@ -19,8 +19,8 @@ from traindx.records import RUN, Event, EventKind, Item, Sink, Site
 
 _PATIENCE = 1.0
 """Seconds between two writings at most, while there are steps."""
-_TOGETHER = 4
-"""Steps whose items are made at one go: what waits for that are some hundred objects a step, and
+_TOGETHER = 8
+"""Steps whose items are made at one go: what waits for that are some sixty objects a step, and
 the more there are, the more often Python's garbage collector goes through all of the program's."""
 
 

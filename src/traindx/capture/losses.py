@@ -226,7 +226,9 @@ class Losses:
         self._only: list[TrackedModel] = []
         self._marks: dict[TrackedModel, object] = {}
 
-    def backward_starts(self, tensors: object, frame: types.FrameType | None, walk: bool) -> None:
+    def backward_starts(
+        self, tensors: object, frame: types.FrameType | None, walk: bool
+    ) -> Tensor | None:
         """Take the loss among `tensors`, and walk the graph behind it."""
         loss = self._loss = find_loss(tensors)
         self.scale = None if loss is None else self.tape.scale_of(loss)
@@ -236,6 +238,7 @@ class Losses:
         only = self._models.only()  # with one model there is nothing to tell apart
         self._only = [] if only is None else [only]
         self._marks = {} if only else {model: model.mark() for model in self._models}
+        return loss
 
     def backward_ended(self, step: int) -> list[TrackedModel]:
         """Note the loss; the models whose gradients the pass has changed."""

@@ -216,7 +216,8 @@ class Models:
         """The model, if there is but one, and none that is left alone."""
         if len(self._by_root) != 1 or self._loose is not None or not self.given.alone:
             return None
-        return next((m for m in self._by_root.values() if not m.is_elsewhere), None)
+        (model,) = self._by_root.values()
+        return None if model.is_elsewhere else model
 
     @property
     def loose(self) -> LooseParameters | None:

@@ -33,7 +33,9 @@ def moments(collectors: Iterable[Collector]) -> dict[Moment, tuple[Moment, ...]]
 def watching(collectors: Iterable[Collector]) -> tuple[Watch, ...]:
     """What to tell of the outputs of a forward pass that begins now."""
     return tuple(
-        collector.output
-        for collector in collectors
-        if type(collector).output is not Collector.output and collector.watches()
+        [
+            collector.output
+            for collector in collectors
+            if type(collector).output is not Collector.output and collector.watches()
+        ]
     )

@@ -55,7 +55,8 @@ class _Awaited(NamedTuple):
         return row.numbers()
 
 
-_Known = Mapping[Place, Sequence[Row | _Awaited]]
+_Kept = Row | _Far
+_Known = Mapping[Place, Row | _Awaited | list[Row | _Awaited]]
 """What was read where, without tensors."""
 
 
@@ -74,7 +75,7 @@ class Recorder:
         self.wants_vectors = True
         self._skipped: dict[Place, str] = {}
         self._told: set[Place] = set()
-        self._rows: dict[Place, list[Row | _Far]] = {}
+        self._rows: dict[Place, _Kept | list[_Kept]] = {}  # several only of micro-batches
         self._any_far = False
         self._scalars: dict[_Named, float | Tensor] = {}
         self._later: list[_Later] = []
@@ -163,7 +164,7 @@ class Recorder:
         plain = scale is None and not self.wants_vectors
         for (place, tensor), row in zip(measurable, rows, strict=True):
             if plain and type(row.total) is float:
-                self._rows[place] = [row]
+                self._rows[place] = row
                 continue
             self._keep(place, tensor, row, scale, replace=True)
 
@@ -181,10 +182,11 @@ class Recorder:
         else:
             kept = _kept(row, scale)
             self._any_far |= type(kept) is _Far
-        if replace or place not in self._rows:
-            self._rows[place] = [kept]
+        before = None if replace else self._rows.get(place)
+        if isinstance(before, list):
+            before.append(kept)
         else:
-            self._rows[place].append(kept)
+            self._rows[place] = kept if before is None else [before, kept]
         if self.wants_vectors and place[2] in _WITH_EXPONENTS:
             self.exponents(place, tensor, scale=scale, replace=replace)
 
@@ -209,6 +211,10 @@ class Recorder:
     def scalar(self, model: TrackedModel, fqn: str, quantity: str, value: float | Tensor) -> None:
         """Note a number; the last one of a step counts."""
         self._scalars[model, fqn, quantity] = value
+
+    def scalars(self, noted: Iterable[tuple[_Named, float | Tensor]]) -> None:
+        """The same of several, by model, part and quantity."""
+        self._scalars.update(noted)
 
     def later(
         self, model: TrackedModel, names: Sequence[_Name], numbers: Callable[[], Sequence[float]]
@@ -264,7 +270,7 @@ class Recorder:
 
     def _unread(
         self,
-        rows: Mapping[Place, list[Row | _Far]],
+        rows: Mapping[Place, _Kept | list[_Kept]],
         scalars: dict[_Named, float | Tensor],
         vectors: dict[_Named, Tensor],
         *,
@@ -309,8 +315,6 @@ class Recorder:
     def skips(self) -> list[Event]:
         """What could not be measured and has not been told yet."""
         events: list[Event] = []
-        if not self._skipped:
-            return events
         for place, reason in self._skipped.items():
             model, fqn, point = place
             if model.confirmed and place not in self._told:
@@ -336,7 +340,7 @@ def _has_vectors(number: int) -> bool:
     return number < 4 or number - lowest in (0, 2 * lowest)
 
 
-def _kept(row: Row, scale: float | Tensor | None) -> Row | _Far:
+def _kept(row: Row, scale: float | Tensor | None) -> _Kept:
     """A row as it is, without the scale, if it is on the host."""
     if isinstance(row.total, Tensor) or isinstance(scale, Tensor):
         # A scale is brought over as well, rather than divided by on the device, field by field.
@@ -346,13 +350,14 @@ def _kept(row: Row, scale: float | Tensor | None) -> Row | _Far:
 
 
 def _parted(
-    rows: Mapping[Place, list[Row | _Far]],
+    rows: Mapping[Place, _Kept | list[_Kept]],
 ) -> tuple[list[float | Tensor], dict[int, Tensor], _Known]:
     """What of rows is on a device: their fields and scales by id; and the rows without those."""
-    far = [kept for several in rows.values() for kept in several if isinstance(kept, _Far)]
+    each = {place: some if isinstance(some, list) else [some] for place, some in rows.items()}
+    far = [kept for several in each.values() for kept in several if isinstance(kept, _Far)]
     scales = {id(kept.scale): kept.scale for kept in far if kept.scale is not None}
     at = {key: i for i, key in enumerate(scales)}
-    known = {place: [_awaited(kept, at) for kept in several] for place, several in rows.items()}
+    known: _Known = {place: [_awaited(kept, at) for kept in some] for place, some in each.items()}
     return [field for kept in far for field in kept.row.fields], scales, known
 
 
@@ -370,8 +375,8 @@ def _arrived(known: _Known, fields: Numbers, scales: Numbers) -> list[tuple[Plac
         (place, kept.numbers())
         if isinstance(kept, Row)
         else (place, kept.numbers([*islice(arrived, 5)], scales))
-        for place, several in known.items()
-        for kept in several
+        for place, some in known.items()
+        for kept in (some if isinstance(some, list) else (some,))
     ]
 
 
@@ -380,7 +385,7 @@ def _told(statistics: list[tuple[Place, Statistics]]) -> list[tuple[Place, Stati
 
     Clipping multiplies every gradient, most often by 1: only what changed is told.
     """
-    if not any(place[2] is _APPLIED for place, _ in statistics):
+    if not [place for place, _ in statistics if place[2] is _APPLIED]:
         return statistics
     grads = {place[:2]: stats for place, stats in statistics if place[2] is _GRAD}
     return [

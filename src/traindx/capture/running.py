@@ -22,11 +22,14 @@ import torch
 from torch import Tensor
 from torch.nn.modules.batchnorm import _BatchNorm  # pyright: ignore[reportPrivateUsage]
 
-from traindx.capture.arrays import array, numbers, on_host
+from traindx.capture.arrays import Views, array, numbers, on_host
 from traindx.capture.transfer import to_device
 
 _PRECISION = 1e-3
 """Largest relative error allowed in batch statistics recovered from float buffers."""
+
+_NONE = torch.zeros((), device="cpu")
+"""The counter of a layer that has none."""
 
 Values = Any
 """Numbers of double precision: an array on the CPU, else a tensor there."""
@@ -253,15 +256,17 @@ class OnHost(Layers):
     def __init__(self, setting: Setting) -> None:
         self._sizes = np.array(setting.sizes)
         self._starts = np.cumsum(self._sizes) - self._sizes
+        self._views = Views(array)
         super().__init__(setting)
 
     def snapshot(self, norms: Norms) -> Snapshot:
         """Their statistics now."""
-        buffers = [of.mean for _, _, of in norms] + [of.var for _, _, of in norms]
-        values = array(torch.cat(buffers).double())
-        counts = [0.0 if of.tracked is None else float(of.tracked) for _, _, of in norms]
-        half = len(values) // 2
-        return Snapshot(values[:half], values[half:], self._numbers(counts))
+        counts = [_NONE if of.tracked is None else of.tracked for _, _, of in norms]
+        buffers = [of.mean for _, _, of in norms] + [of.var for _, _, of in norms] + counts
+        views = self._views.of(None, buffers)
+        values = np.concatenate(views, axis=None, dtype=np.float64)
+        half = (len(values) - len(counts)) // 2
+        return Snapshot(values[:half], values[half : 2 * half], values[2 * half :])
 
     def numbers(self, values: Values) -> Sequence[float | Tensor]:
         """One number of each layer, for the recorder."""

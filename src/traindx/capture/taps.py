@@ -260,7 +260,7 @@ class Taps:
                 began = operations()
                 result = original(*args, **kwargs)
                 state.began = began
-                observer(args[0], result)
+                in_room(observer, args[0], result)
                 return result
             limit = 0
             try:

@@ -7,7 +7,8 @@ zero-dimensional tensors, which the recorder brings over in one copy at the end 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 
 from torch import Tensor
 
@@ -15,6 +16,12 @@ from traindx.stats import device, host
 from traindx.stats.measurable import unmeasurable
 from traindx.stats.memory import SAMPLE, sampled
 from traindx.stats.rows import Number, Row
+
+_on_host: Callable[[Tensor], bool] = attrgetter("is_cpu")
+"""The one switch between `host` and `device`.
+
+Tests replace it to run what is for devices in the CPU's memory.
+"""
 
 __all__ = [
     "SAMPLE",
@@ -73,11 +80,3 @@ def batch_share(tensor: Tensor, start: int = 0) -> Number:
         start: Moves the sample of entries.
     """
     return (host if _on_host(tensor) else device).batch_share(tensor.detach(), start)
-
-
-def _on_host(tensor: Tensor) -> bool:
-    """The one switch between `host` and `device`.
-
-    Tests replace it to run what is for devices in the CPU's memory.
-    """
-    return tensor.is_cpu

@@ -92,22 +92,26 @@ _tensor_of: Callable[[Array], Tensor] = cast(Any, torch).from_numpy
 def row(tensor: Tensor, sample_at: int | None, start: int = 0) -> Row:
     """The sums of a tensor, computed again where one pass in its precision is not enough."""
     size = tensor.numel()
-    if _takes_one_pass(tensor, size):
-        return _in_one_pass(tensor, size, zeros=sample_at is not None)
+    found = _in_one_pass(tensor, size, zeros=sample_at is not None)
+    if found is not None:
+        return found
     tensor = tensor.detach()
     if size > _LARGE and _is_dense(tensor) and not tensor.is_neg():
         return _of_large(tensor, start, zeros=sample_at is not None)
     return _of_any(tensor, sample_at, start)
 
 
-def _takes_one_pass(tensor: Tensor, size: int) -> bool:
-    few = size < _PARALLEL or torch.get_num_threads() <= _FEW_THREADS
-    return few and native.reads(tensor)
+def _in_one_pass(tensor: Tensor, size: int, *, zeros: bool) -> Row | None:
+    """The row of a tensor that `native` reads: exact extremes, and every zero counted.
 
-
-def _in_one_pass(tensor: Tensor, size: int, *, zeros: bool) -> Row:
-    """The row of a tensor that `native` reads: exact extremes, and every zero counted."""
-    shift, total, square, low, high, nonzero = native.sums(tensor, size, zeros=zeros)
+    None of another, and of one that several threads read faster.
+    """
+    if size >= _PARALLEL and torch.get_num_threads() > _FEW_THREADS:
+        return None
+    sums = native.sums(tensor, size, zeros=zeros)
+    if sums is None:
+        return None
+    shift, total, square, low, high, nonzero = sums
     looked_at, nonzero = (size, nonzero) if zeros else (0, 0.0)
     m2 = square - total / size * total
     total += shift * size
@@ -140,8 +144,9 @@ def rows(tensors: Sequence[Tensor], start: int = 0) -> list[Row]:
     small: dict[np.dtype[Any], list[tuple[int, Array]]] = {}
     for i, tensor in enumerate(tensors):
         size = tensor.numel()
-        if _takes_one_pass(tensor, size):
-            found[i] = _in_one_pass(tensor, size, zeros=False)
+        read = _in_one_pass(tensor, size, zeros=False)
+        if read is not None:
+            found[i] = read
         elif size > _TOGETHER or tensor.element_size() == 1:
             found[i] = row(tensor, None, start)
         else:
@@ -208,21 +213,25 @@ def _only(flat: Array) -> tuple[Array]:
 def _in_blocks(tensor: Tensor, sample_at: int | None, start: int) -> Row:
     values = in_memory_order(tensor)
     size = values.numel()
+    result = _in_one_pass(values, size, zeros=sample_at is not None)
+    if result is None:
+        result = _of_ordered(values, sample_at, start)
+    times = tensor.numel() // size
+    return result if times == 1 else result.repeated(times)
+
+
+def _of_ordered(values: Tensor, sample_at: int | None, start: int) -> Row:
+    size = values.numel()
+    if size > _LARGE and _is_dense(values):
+        return _of_large(values, start, zeros=sample_at is not None)
     looked_at, nonzero = 0, 0.0
     if sample_at is not None:
         some = _some(values, sample_at)
         looked_at, nonzero = some.size, _nonzero(some)
-    if _takes_one_pass(values, size):
-        result = _in_one_pass(values, size, zeros=sample_at is not None)
-    elif values.element_size() == 1:
-        result = Row(size, *eight_bits.sums(values), looked_at, nonzero)
-    elif size > _LARGE and _is_dense(values):
-        result = _of_large(values, start, zeros=sample_at is not None)
-    else:
-        sums = _sums_of_all(_blocks(values))
-        result = _row(size, sums, partial(_blocks, values), looked_at, nonzero)
-    times = tensor.numel() // size
-    return result if times == 1 else result.repeated(times)
+    if values.element_size() == 1:
+        return Row(size, *eight_bits.sums(values), looked_at, nonzero)
+    sums = _sums_of_all(_blocks(values))
+    return _row(size, sums, partial(_blocks, values), looked_at, nonzero)
 
 
 def _row(

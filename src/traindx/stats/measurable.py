@@ -21,7 +21,24 @@ _transforms = _functorch.maybe_current_level  # pyright: ignore
 
 def unmeasurable(tensor: Tensor) -> str:
     """Why a tensor cannot be summarized, empty if it can."""
-    # A subclass may do anything when it is asked something, so its class is asked first.
+    # Asked of every tensor measured, so a good one is asked no more than it takes to know that. A
+    # subclass may do anything when it is asked something, so its class is asked first. While a
+    # transform is at work, whatever is made of a plain tensor is wrapped, too.
+    plain = type(tensor) in _TYPES and tensor.dtype in _DTYPES and not tensor.is_nested
+    if plain and (tensor.is_cpu or tensor.is_cuda) and _transforms() is None:
+        # Sharded training frees the storage of parameters: to read them raises an error. The
+        # address is 0 then, where autograd only says that all is zero, and where a tensor stands
+        # for what it wraps; of a part of such a one only that of the storage is.
+        try:
+            if tensor.data_ptr() and not (tensor.storage_offset() and _is_nowhere(tensor)):
+                return ""
+        except RuntimeError:  # it has no address: it is sparse, or stands for what it wraps
+            return _reason(tensor)
+    return _reason(tensor)
+
+
+def _reason(tensor: Tensor) -> str:
+    """The same, asked one by one."""
     if type(tensor) not in _TYPES:
         return say("tensor subclass {name}", name=type(tensor).__name__)
     if tensor.dtype not in _DTYPES:
@@ -30,19 +47,14 @@ def unmeasurable(tensor: Tensor) -> str:
         return say("layout {layout}", layout=str(tensor.layout).removeprefix("torch."))
     if tensor.is_nested:
         return say("a nested tensor has no single shape")
-    # While a transform is at work, whatever is made of a plain tensor is wrapped, too.
     if _is_functorch(tensor) or _transforms() is not None:
         return say("inside torch.func")
-    # Sharded training frees the storage of parameters: to read them raises an error. The address is
-    # 0 where autograd only says that all is zero, and where a tensor stands for what it wraps; but
-    # not that of a part of a storage that is gone.
-    if tensor.is_cpu or tensor.is_cuda:
-        is_there = tensor.data_ptr()
-        if is_there and tensor.storage_offset():
-            is_there = tensor.untyped_storage().nbytes()
-    else:
-        is_there = tensor.numel() and not tensor.is_meta
-    return "" if is_there else _unmeasurable_memory(tensor)
+    if tensor.is_meta:
+        return say("a meta tensor holds no data")
+    if not tensor.numel():
+        return say("empty")
+    is_known = tensor.is_cpu or tensor.is_cuda
+    return say("its memory is not there at present") if is_known else ""
 
 
 def in_transform() -> bool:
@@ -50,12 +62,8 @@ def in_transform() -> bool:
     return _transforms() is not None
 
 
-def _unmeasurable_memory(tensor: Tensor) -> str:
-    if tensor.is_meta:
-        return say("a meta tensor holds no data")
-    if not tensor.numel():
-        return say("empty")
-    return say("its memory is not there at present")
+def _is_nowhere(tensor: Tensor) -> bool:
+    return not tensor.untyped_storage().data_ptr()
 
 
 def _unmeasurable_dtype(dtype: torch.dtype) -> str:

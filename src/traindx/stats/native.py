@@ -56,14 +56,15 @@ FUNCTIONS = load(LIBRARY)
 """By the type they read; empty where nothing could be compiled."""
 
 
-def reads(tensor: Tensor) -> bool:
-    """Whether `sums` can be asked of a tensor on the CPU: its elements lie one after another."""
-    return tensor.dtype in FUNCTIONS and tensor.is_contiguous() and not tensor.is_neg()
+def sums(tensor: Tensor, size: int, *, zeros: bool) -> Sums | None:
+    """The sums of a tensor on the CPU, of `size` elements, at least one.
 
-
-def sums(tensor: Tensor, size: int, *, zeros: bool) -> Sums:
-    """The sums of a tensor that it `reads`, of `size` elements, at least one."""
+    None of one that it cannot read: its elements must lie one after another.
+    """
+    function = FUNCTIONS.get(tensor.dtype)
+    if function is None or not tensor.is_contiguous() or tensor.is_neg():
+        return None
     # Bytes and room are handed over as they are, in a third of the time of three numbers.
     found = _room()
-    FUNCTIONS[tensor.dtype](_asked(tensor.data_ptr(), size, zeros), found)
+    function(_asked(tensor.data_ptr(), size, zeros), found)
     return _found(found)

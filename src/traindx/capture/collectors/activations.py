@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -14,6 +14,7 @@ from traindx.capture.models import TrackedModel
 from traindx.capture.recorder import Place, Recorder
 from traindx.records import Point
 
+_no_hooks: Callable[[], Any] = OrderedDict
 OnGradient = Callable[[Place, int, Tensor | None], None]
 
 
@@ -37,7 +38,12 @@ class Activations(Collector):
         if tensor is None:
             return
         node: Any = tensor.grad_fn
-        mark = _mark(tensor, node)
+        # What no other output has; one changed in place since then is another. Told by numbers
+        # alone: a weak reference would hang on the user's tensor.
+        if node is not None:
+            mark = id(tensor), tensor._version, node._sequence_nr()
+        else:
+            mark = id(tensor), -1 if tensor.is_inference() else tensor._version, None
         last, self._last = self._last, mark
         if last == mark:
             return
@@ -69,15 +75,6 @@ def _hook(tensor: Any, node: Any, hook: Callable[[Tensor | None], None]) -> None
     """
     hooks: Any = tensor._backward_hooks
     if hooks is None:
-        hooks = tensor._backward_hooks = cast("Any", OrderedDict())
+        hooks = tensor._backward_hooks = _no_hooks()
         node._register_hook_dict(tensor)
     hooks[hook] = hook
-
-
-def _mark(tensor: Tensor, node: Any) -> tuple[int, int, int | None]:
-    """What no other output has; one changed in place since then is another.
-
-    Told by numbers alone: a weak reference would hang on the user's tensor.
-    """
-    version = -1 if tensor.is_inference() else tensor._version
-    return id(tensor), version, None if node is None else node._sequence_nr()

@@ -37,6 +37,7 @@ _RECTIFIERS = (nn.ReLU, nn.ReLU6, nn.Hardsigmoid)
 Not LeakyReLU, PReLU, RReLU, ELU, GELU, SiLU, which go on having a gradient; nor Hardswish and the
 shrinking ones, which are active below zero, too.
 """
+_RECTIFYING = (nn.Threshold, *_RECTIFIERS)
 _PASSING = (nn.Dropout, nn.Identity)
 """Their output may be their input."""
 _CHANNELS_FIRST = ("Conv", "BatchNorm", "GroupNorm", "InstanceNorm", "Pool")
@@ -103,7 +104,11 @@ class Units(Collector):
         if tensor is None:
             return
         if not isinstance(module, _PASSING) and self.recorder.has((model, fqn, Point.OUTPUT)):
-            self._look(model, fqn, module, tensor)
+            before, self._before = self._before, (fqn, type(module).__name__)
+            if _is_rectified(module, tensor):
+                self._look(model, fqn, before, tensor)
+            elif fqn in self._feeding.get(model, ()):
+                self._look(model, fqn, ("", self._before[1]), tensor)
             if self._nodes is not None and tensor.grad_fn is not None:
                 self._nodes.setdefault(tensor.grad_fn, fqn)
         if fqn == "" and self._nodes is not None:
@@ -140,15 +145,9 @@ class Units(Collector):
         looks = float(min(window.looks for window in windows))
         self.recorder.scalar(model, fqn, "units.samples", looks)
 
-    def _look(self, model: TrackedModel, fqn: str, module: nn.Module, tensor: Tensor) -> None:
-        before, kind = self._before, type(module).__name__
-        self._before = (fqn, kind)
-        if _is_rectified(module, tensor):
-            place, kind = before
-        elif fqn in self._feeding.get(model, ()):
-            place = ""
-        else:
-            return
+    def _look(self, model: TrackedModel, fqn: str, source: tuple[str, str], tensor: Tensor) -> None:
+        """Look at the units of a module whose axis is that of another, of this fqn and class."""
+        place, kind = source
         axis = _unit_axis(tensor.dim(), kind)
         if axis is None or not self.recorder.measured((model, fqn, Point.OUTPUT), tensor):
             return
@@ -168,10 +167,8 @@ class Units(Collector):
 
 def _is_rectified(module: nn.Module, tensor: Tensor) -> bool:
     """Whether an output comes straight from a ReLU."""
-    if isinstance(module, nn.Threshold):
-        return module.value == 0 <= module.threshold
-    if isinstance(module, _RECTIFIERS):
-        return True
+    if isinstance(module, _RECTIFYING):
+        return not isinstance(module, nn.Threshold) or module.value == 0 <= module.threshold
     return type(tensor.grad_fn).__name__ == _RELU
 
 

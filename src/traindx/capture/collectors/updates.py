@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from traindx.capture.arrays import Array, Samples, on_host, sample
+from traindx.capture.arrays import Array, Views, numbers, on_host, sample, sample_on_host
 from traindx.capture.collectors import Collector, Places
 from traindx.capture.models import TrackedModel
 from traindx.capture.recorder import Recorder
@@ -29,33 +29,33 @@ class Updates(Collector):
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__(recorder)
-        self._samples = Samples()
+        self._samples = Views()
         self._kept = _joined([], [])
         self._before: dict[_Named, _Joined | Tensor] = {}
 
     def before_step(self, places: Places) -> None:
         """Keep a sample of each parameter."""
         names: list[_Named] = []
-        samples: list[Array] = []
+        params: list[Tensor] = []
         for model, fqn, param in places:
             place, name = (model, fqn, Point.PARAM), (model, fqn)
             if not self.recorder.measurable(place, param):
                 continue
-            entries, grad = self._entries(name, param), param.grad
-            if grad is not None and grad.is_sparse and _count(entries) < param.numel():
+            grad = param.grad
+            if grad is not None and grad.is_sparse and not _has_all(param):
                 self.recorder.skip(place, say("a sparse gradient moves rows that no sample holds"))
                 continue
-            if isinstance(entries, Tensor):
-                self._before[name] = entries.clone()
-            else:
+            if on_host(param):
                 names.append(name)
-                samples.append(entries)
+                params.append(param)
+            else:
+                self._before[name] = sample(param).clone()
             if self.recorder.wants_vectors:
                 self.recorder.exponents(place, param, replace=True)
-        if samples:
-            self._keep(names, samples)
+        if names:
+            self._keep(names, self._samples.of(names[0], params))
 
-    def _keep(self, names: list[_Named], samples: list[Array]) -> None:
+    def _keep(self, names: list[_Named], samples: Sequence[Array]) -> None:
         kept = self._kept
         if kept.names == names and kept.sizes == [entries.size for entries in samples]:
             _flat(samples, kept.values)
@@ -66,42 +66,38 @@ class Updates(Collector):
     def after_step(self, places: Places) -> None:
         """Compare each sample with what the step has made of it."""
         far: list[tuple[_Named, Tensor, Tensor]] = []
-        near: list[tuple[_Named, _Joined, Array]] = []
+        near: list[tuple[_Named, _Joined]] = []
+        params: list[Tensor] = []
         for model, fqn, param in places:
             name = model, fqn
             before = self._before.pop(name, None)
-            if before is None:
-                continue
-            now = self._entries(name, param)
             if isinstance(before, _Joined):
-                if isinstance(now, np.ndarray):
-                    near.append((name, before, now))
-            elif isinstance(now, Tensor) and before.shape == now.shape:
-                far.append((name, before, now))
+                if on_host(param):
+                    near.append((name, before))
+                    params.append(param)
+            elif before is not None and not on_host(param):
+                now = sample(param)
+                if before.shape == now.shape:
+                    far.append((name, before, now))
         if near:
-            kept, samples = _alike(near)
-            self._note(*_norms(kept, samples), kept.names)
+            kept, samples = _alike(near, self._samples.of(near[0][0], params))
+            self.recorder.scalars(zip(kept.told, _norms(kept, samples), strict=True))
         if far:
             pairs = [(before, now) for _, before, now in far]
-            self._note(*_norms_on_device(pairs), [name for name, *_ in far])
-
-    def _entries(self, name: _Named, param: Tensor) -> Array | Tensor:
-        """Its sample, an array if it is on the CPU; hold no view of a parameter past the step."""
-        return self._samples.of(name, param) if on_host(param) else sample(param)
-
-    def _note(
-        self,
-        rms: Sequence[float | Tensor],
-        ratios: Sequence[float | Tensor],
-        names: Sequence[_Named],
-    ) -> None:
-        for (model, fqn), size, ratio in zip(names, rms, ratios, strict=True):
-            self.recorder.scalar(model, fqn, "param.rms", size)
-            self.recorder.scalar(model, fqn, "update.ratio", ratio)
+            told = _told([name for name, *_ in far])
+            self.recorder.scalars(zip(told, _norms_on_device(pairs), strict=True))
 
 
-def _count(entries: Array | Tensor) -> int:
-    return entries.numel() if isinstance(entries, Tensor) else entries.size
+def _told(names: Sequence[_Named]) -> list[tuple[TrackedModel, str, str]]:
+    """What is told of parameters: of each how large it is, and how far it moved."""
+    quantities = "param.rms", "update.ratio"
+    return [(model, fqn, quantity) for model, fqn in names for quantity in quantities]
+
+
+def _has_all(param: Tensor) -> bool:
+    """Whether a parameter's sample is all of it."""
+    count = sample_on_host(param).size if on_host(param) else sample(param).numel()
+    return count == param.numel()
 
 
 class _Joined(NamedTuple):
@@ -111,6 +107,7 @@ class _Joined(NamedTuple):
     """
 
     names: list[_Named]
+    told: list[tuple[TrackedModel, str, str]]
     sizes: list[int]
     starts: Array
     counts: Array
@@ -130,16 +127,19 @@ def _joined(names: list[_Named], samples: Sequence[Array]) -> _Joined:
     values, changes = np.empty(sum(sizes)), np.empty(sum(sizes))
     if samples:
         _flat(samples, values)
-    return _Joined(names, sizes, starts, counts, values, changes)
+    return _Joined(names, _told(names), sizes, starts, counts, values, changes)
 
 
-def _alike(found: list[tuple[_Named, _Joined, Array]]) -> tuple[_Joined, list[Array]]:
+def _alike(
+    found: list[tuple[_Named, _Joined]], now: Sequence[Array]
+) -> tuple[_Joined, Sequence[Array]]:
     """The samples before and after the step of all parameters that are as large as before."""
-    kept, now = found[0][1], [entries for *_, entries in found]
-    names = [name for name, *_ in found]
+    kept, names = found[0][1], [name for name, _ in found]
     if kept.names == names and kept.sizes == [entries.size for entries in now]:
         return kept, now
-    parts = [(name, kept.part(name), entries) for name, kept, entries in found]
+    parts = [
+        (name, kept.part(name), entries) for (name, kept), entries in zip(found, now, strict=True)
+    ]
     alike = [one for one in parts if one[1].size == one[2].size]
     joined = _joined([name for name, *_ in alike], [before for _, before, _ in alike])
     return joined, [entries for *_, entries in alike]
@@ -151,10 +151,10 @@ def _flat(samples: Sequence[Array], into: Array) -> None:
 
 
 @np.errstate(all="ignore")  # the user may have made errors of what NumPy ignores
-def _norms(before: _Joined, now: Sequence[Array]) -> tuple[list[float], list[float]]:
-    """RMS before, and the norm of the change over that before: infinite from zero."""
+def _norms(before: _Joined, now: Sequence[Array]) -> list[float]:
+    """Of each: RMS before, and the norm of the change over that before, infinite from zero."""
     if not now:
-        return [], []
+        return []
     changes = before.changes
     _flat(now, changes)
     changes -= before.values
@@ -162,14 +162,18 @@ def _norms(before: _Joined, now: Sequence[Array]) -> tuple[list[float], list[flo
     moved = np.add.reduceat(changes, before.starts)
     np.multiply(before.values, before.values, out=changes)
     squares = np.add.reduceat(changes, before.starts)
-    return np.sqrt(squares / before.counts).tolist(), np.sqrt(moved / squares).tolist()
+    both = np.empty((len(now), 2))
+    np.divide(squares, before.counts, out=both[:, 0])
+    np.divide(moved, squares, out=both[:, 1])
+    return numbers(np.sqrt(both).ravel())
 
 
-def _norms_on_device(pairs: list[tuple[Tensor, Tensor]]) -> tuple[list[Tensor], list[Tensor]]:
+def _norms_on_device(pairs: list[tuple[Tensor, Tensor]]) -> list[Tensor]:
     """The same, in a handful of calls however many they are."""
     functions: Any = torch
     before, now = ([wide(pair[i]) for pair in pairs] for i in (0, 1))
     sizes = functions._foreach_norm(before)
     changes = functions._foreach_norm(functions._foreach_sub(now, before))
     roots = [math.sqrt(entries.numel()) for entries in before]
-    return functions._foreach_div(sizes, roots), functions._foreach_div(changes, sizes)
+    rms, ratios = functions._foreach_div(sizes, roots), functions._foreach_div(changes, sizes)
+    return [number for both in zip(rms, ratios, strict=True) for number in both]
