@@ -15,15 +15,11 @@ MAX_LINES = 400
 # Where capture brings values to the host, and why that is not once too often.
 SYNCS = {"item", "cpu", "tolist", "numpy"}
 MAY_SYNC = {
-    "capture/arrays.py::array": "a view of a tensor that is on the host already",
-    "capture/arrays.py::sample_on_host": "a view of a tensor that is on the host already",
-    "capture/drawn.py::_hash": "a view of a tensor that is on the host already",
     "capture/arrays.py::numbers": "an array of NumPy's",
     "capture/optimizers.py::_entries": "a gradient that is on the host",
     "capture/quiet.py::Quiet._read": "a loss that is on the host",
     "capture/transfer.py::_plain": "what is on the host, or what a copy has brought there",
-    "stats/memory.py::in_numpy": "a view of a tensor that is on the host already",
-    "stats/host.py::_of_large": "a view of a tensor that is on the host already",
+    "stats/memory.py::_type_in_numpy": "a tensor of its own on the host",
     "stats/host.py::_sums_of_each": "arrays of NumPy's",
 }
 

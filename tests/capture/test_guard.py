@@ -191,6 +191,18 @@ def test_the_limit_of_recursion_is_higher_for_a_while_and_then_as_before():
     assert sys.getrecursionlimit() == before
 
 
+def test_a_high_limit_of_recursion_is_raised_by_what_a_stack_can_bear():
+    before = sys.getrecursionlimit()
+    try:
+        sys.setrecursionlimit(15_000)
+        limit = make_room()
+        assert sys.getrecursionlimit() <= 16_100
+        give_back(limit)
+        assert sys.getrecursionlimit() == 15_000
+    finally:
+        sys.setrecursionlimit(before)
+
+
 @pytest.mark.parametrize("own", [5000, 2**31 - 1])
 def test_a_limit_of_recursion_that_the_program_sets_meanwhile_stays(own):
     before = sys.getrecursionlimit()

@@ -49,6 +49,10 @@ def put_off(late: LateNorms, taken: Sequence[Snapshot]) -> list[Callable[[], Seq
     return [late.step(old, new) for old, new in pairwise(taken)]
 
 
+def interrupt(_values: object) -> None:
+    raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 @pytest.mark.parametrize("at_once", [1, 60, 8192])
 @pytest.mark.parametrize("steps", [1, 19, 70])
@@ -86,6 +90,18 @@ def test_of_many_steps_that_nobody_asks_for_the_snapshots_are_let_go():
     for old, new in pairwise(taken):
         late.step(old, new)
         assert len(late._waiting) < 64
+
+
+def test_whoever_is_interrupted_may_ask_again(monkeypatch):
+    setting, taken = snapshots(torch.float32, 6)
+    late = LateNorms(OnHost(setting))
+    makers = put_off(late, taken)
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(late_norms, "numbers", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            makers[0]()
+    for make, one in zip(makers, alone(setting, taken), strict=True):
+        assert np.array_equal(make(), [one[name] for name in late.names], equal_nan=True)
 
 
 def test_two_threads_lose_no_step():

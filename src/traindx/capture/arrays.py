@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from traindx.stats.memory import coprime, in_memory_order, sampled, strided
+from traindx.stats.memory import coprime, in_memory_order, in_numpy, sampled, strided
 
 Array = NDArray[Any]
 _Place = tuple[object, ...]
@@ -30,7 +30,7 @@ def array(tensor: Tensor) -> Array:
     tensor = tensor.detach()
     if tensor.element_size() < 4:
         tensor = tensor.float()
-    return (tensor.resolve_neg() if tensor.is_neg() else tensor).numpy()
+    return in_numpy(tensor.resolve_neg() if tensor.is_neg() else tensor)
 
 
 def numbers(values: Array) -> list[float]:
@@ -55,7 +55,7 @@ def sample_on_host(tensor: Tensor) -> Array:
     """
     if not _is_plain(tensor):
         return array(sample(tensor))
-    values = tensor.detach().numpy()
+    values = in_numpy(tensor)
     size = values.size
     if size <= 2 * _FEW:
         return values

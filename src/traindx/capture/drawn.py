@@ -20,6 +20,7 @@ from traindx.capture.arrays import on_host, sample
 from traindx.capture.guard import apart
 from traindx.capture.replacing import replace
 from traindx.records import Scalar
+from traindx.stats.memory import in_numpy
 
 _MOST = 32
 """Data sets that are followed."""
@@ -165,7 +166,7 @@ def _hash(batch: Any) -> bytes | None:
     for tensor in tensors[:_TENSORS]:
         some = sample(tensor).contiguous()
         found.update(repr((tensor.dtype, tuple(tensor.shape))).encode())
-        found.update(memoryview(cast(Any, some.view(torch.uint8).numpy())))
+        found.update(in_numpy(some.view(torch.uint8)).tobytes())
     return found.digest()
 
 

@@ -20,8 +20,11 @@ ROOM = 100
 """Frames that measuring may need beyond those of the training.
 
 Besides, of each module called, torch has three frames on the stack and we one more: a model nested
-almost to the limit must not exceed it for us, nor where we measure.
+almost to the limit must not exceed it for us, nor where we measure. The training's own code sees
+the limit raised, and a recursion without end goes that much deeper.
 """
+_OURS = 1000
+"""Such frames of ours that there is room for: a stack has an end as well."""
 _NO_LIMIT = 10**9
 """A limit of recursion above which nobody comes near it."""
 _has_room = threading.RLock()
@@ -105,7 +108,7 @@ def make_room() -> int:
         return 0
     limit = getrecursionlimit()
     if limit < _NO_LIMIT:
-        setrecursionlimit(limit + limit // 3 + ROOM)
+        setrecursionlimit(limit + min(limit // 3, _OURS) + ROOM)
     return limit
 
 
@@ -113,7 +116,7 @@ def give_back(limit: int) -> None:
     """Put the limit back, unless the program has set one of its own."""
     if limit:
         try:
-            if getrecursionlimit() == limit + limit // 3 + ROOM:
+            if getrecursionlimit() == limit + min(limit // 3, _OURS) + ROOM:
                 setrecursionlimit(limit)
         finally:
             _has_room.release()

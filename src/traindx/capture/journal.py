@@ -155,13 +155,12 @@ class Journal:
                 self._add(items)
             self._arrived.clear()
             self._under_way.clear()
-        if lost:
-            self.note(step, say("numbers were lost with the device that had them: {e}", e=lost))
-        try:
-            self._add(self.gather([]).items())
-        except Exception:  # what the program logged is lost, too
-            self._add([*self._events])
-        with self._lock:
+            if lost:
+                self.note(step, say("numbers were lost with the device that had them: {e}", e=lost))
+            try:
+                self._add(self.gather([]).items())
+            except Exception:  # what the program logged is lost, too
+                self._add([*self._events])
             self._give()
 
     def _add(self, items: list[Item]) -> None:

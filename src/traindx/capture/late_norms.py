@@ -42,7 +42,7 @@ class LateNorms:
         self.names = [(fqn, f"norm.{told}") for told in _TOLD for fqn in layers.setting.layers]
         self._layers = layers
         self._waiting: list[_Step] = []
-        self._lock = threading.Lock()  # somebody may ask from another thread
+        self._lock = threading.RLock()  # somebody may ask from another thread
 
     def step(self, old: Snapshot, new: Snapshot) -> Callable[[], Sequence[float]]:
         """What makes the numbers of the step between two snapshots, one for each of `names`."""
@@ -60,10 +60,11 @@ class LateNorms:
         return step.numbers
 
     def _make(self) -> None:
-        waiting, self._waiting = self._waiting, []
         count = max(1, _AT_ONCE // sum(self._layers.setting.sizes))
-        for start in range(0, len(waiting), count):
-            self._compare(waiting[start : start + count])
+        while some := self._waiting[:count]:
+            self._compare(some)
+            # Whoever interrupts this finds them waiting still; and a signal's handler may come by.
+            self._waiting = [step for step in self._waiting if not step.numbers]
 
     def _compare(self, steps: Sequence[_Step]) -> None:
         old, new = _joined([step.old for step in steps]), _joined([step.new for step in steps])
@@ -71,7 +72,7 @@ class LateNorms:
             told = self._layers.counted(new) | self._layers.compared(old, new).by_layer
         every = np.concatenate([told[quantity] for quantity in _TOLD], axis=-1)
         for step, of_step in zip(steps, every, strict=True):
-            step.numbers.extend(numbers(of_step))
+            step.numbers[:] = numbers(of_step)
 
 
 class _Step(NamedTuple):

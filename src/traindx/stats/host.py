@@ -170,7 +170,7 @@ def _of_large(tensor: Tensor, start: int, *, zeros: bool) -> Row:
         total, square = _moments(flat)
     else:
         total, square = float(flat.sum()), float(_dot(flat, flat))
-    some = stretches(flat.numpy(), start)
+    some = stretches(in_numpy(flat), start)
     low, high = float(_least(some, None)), float(_greatest(some, None))
     looked_at, nonzero = (some.size, _nonzero(some)) if zeros else (0, 0.0)
     m2 = square - total / size * total

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -31,9 +31,36 @@ _Flat = TypeVar("_Flat", bound=Any)
 Array = NDArray[Any]
 
 
+class _Memory:
+    """A tensor as NumPy asks for it."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._tensor = tensor  # an array keeps this, and so its memory
+        size = tensor.element_size()
+        self.__array_interface__ = {
+            "version": 3,
+            "typestr": _type_in_numpy(tensor.dtype),
+            "shape": tuple(tensor.shape),
+            "strides": tuple([stride * size for stride in tensor.stride()]),
+            "data": (tensor.data_ptr(), False),
+        }
+
+
+@cache
+def _type_in_numpy(dtype: torch.dtype) -> str:
+    none = torch.empty(0, dtype=dtype, device="cpu")
+    alike: np.dtype[Any] = cast(Any, none).numpy().dtype
+    return alike.str
+
+
 def in_numpy(tensor: Tensor) -> Array:
-    """The very memory of a tensor on the CPU."""
-    return tensor.numpy()
+    """The very memory of a tensor on the CPU, without its history.
+
+    `Tensor.numpy` gives it as well, but its storage can never be resized again then, as a program
+    may do that frees the memory of parameters.
+    """
+    assert tensor.is_cpu
+    return np.asarray(_Memory(tensor))
 
 
 def wide(tensor: Tensor, least: int = 4) -> Tensor:

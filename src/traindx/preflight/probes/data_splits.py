@@ -17,6 +17,7 @@ from traindx.messages import say
 from traindx.preflight.case import Case, DoesNotApplyError
 from traindx.preflight.probe import STEP, observed, probe
 from traindx.records import Item, Scalar, Site
+from traindx.stats.memory import in_numpy
 
 _MOST = 60_000
 """Samples of a split that are looked at."""
@@ -151,7 +152,7 @@ def _rows(inputs: Tensor) -> Tensor:
 
 def _marks(rows: Tensor) -> list[bytes]:
     some = rows[:, :: max(1, rows.shape[1] // _ELEMENTS)].contiguous()
-    data = some.view(torch.uint8).numpy()
+    data = in_numpy(some.view(torch.uint8))
     return [hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in data]
 
 
