@@ -48,9 +48,8 @@ class _Memory:
 
 @cache
 def _type_in_numpy(dtype: torch.dtype) -> str:
-    none = torch.empty(0, dtype=dtype, device="cpu")
-    alike: np.dtype[Any] = cast(Any, none).numpy().dtype
-    return alike.str
+    alike: Array = torch.empty(0, dtype=dtype, device="cpu").numpy()
+    return cast(Any, alike).dtype.str
 
 
 def in_numpy(tensor: Tensor) -> Array:
