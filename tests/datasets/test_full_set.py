@@ -110,7 +110,9 @@ def test_a_file_truncated_after_packing_is_named(small_files: dict[str, bytes], 
         load_full(folder)
 
 
-@pytest.mark.parametrize("content", [b"<html>not found</html>", gzip.compress(b"<html>")])
+@pytest.mark.parametrize(
+    "content", [b"<html>not found</html>", gzip.compress(b"<html>")], ids=["plain", "packed"]
+)
 def test_a_web_page_in_place_of_a_file_is_named(
     content: bytes, small_files: dict[str, bytes], tmp_path: Path
 ):
