@@ -16,10 +16,7 @@ SAMPLE = 4096
 """Elements looked at one by one, per tensor."""
 
 BLOCK = 1 << 17
-"""Elements taken at once on the CPU: they stay in its second-level cache from one sum to the next.
-
-In one sum in float32, squares that are all alike are then off by 3e-5; over 2 million, by 5e-4.
-"""
+"""Elements taken at once on the CPU: its second-level cache holds them from one sum to the next."""
 
 _STRETCHES, _LENGTH = 32, 512
 """How many stretches of a long tensor are looked at, about, and elements of each."""
