@@ -77,6 +77,8 @@ class Run(Plots):
         self._events = Events(self._pins)
         self._vectors: dict[str, dict[Site, list[Vector]]] = {}
         self._measured = Measured(self._pins, self._breaks)
+        self._num_losses = 0
+        self._reaching: dict[str, list[Site]] = {}
         for item in items:
             self.add(item)
 
@@ -286,15 +288,23 @@ class Run(Plots):
 
     def loss_of(self, model: str) -> Series | None:
         """The first loss that reaches `model`, None if none was seen."""
-        return next((s for s in self._losses() if model in s.site.models and len(s)), None)
+        return next((series for series in self._losses_of(model) if len(series)), None)
 
-    def _losses(self) -> Iterable[Series]:
-        return self._measured.series(QUANTITIES["loss"]).values()
+    def _losses_of(self, model: str) -> Iterable[Series]:
+        """Those that reach `model`, of which each of hundreds of models is asked for its own."""
+        every = self._measured.series(QUANTITIES["loss"])
+        if len(every) != self._num_losses:  # none is ever taken away
+            reaching: dict[str, list[Site]] = {}
+            for site in every:
+                for name in site.models:
+                    reaching.setdefault(name, []).append(site)
+            self._num_losses, self._reaching = len(every), reaching
+        return [every[site] for site in self._reaching.get(model, ())]
 
     def loss_fraction(self, model: str) -> float:
         """Mean of the last 10 losses that reach `model` over the first; NaN if none is known."""
-        for series in self._losses():
-            if model in series.site.models and len(series) and series.first:
+        for series in self._losses_of(model):
+            if len(series) and series.first:
                 recent = series.tail(10)
                 return sum(recent) / len(recent) / series.first
         return math.nan

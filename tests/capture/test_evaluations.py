@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 import torch
 import torch.nn.functional as F
 
 from tests.capture.watched import batch, mlp, train, watched
+from traindx.capture.evaluations import Evaluations
 from traindx.records import EventKind, Point
 
 
@@ -85,6 +88,19 @@ def test_only_evaluation_says_nothing_of_any_model():
     assert recording.run.header["backwards"] == 0
     assert recording.models == set()
     assert [type(item).__name__ for item in recording.items] == ["Event"]
+
+
+def test_evaluations_of_a_model_that_is_gone_before_it_trained_are_waited_for_no_more():
+    with watched():
+        other = mlp()
+        with torch.no_grad():
+            other(batch()[0])
+        del other
+        train(mlp())
+        gc.collect()
+        waiting = [held.pending for held in gc.get_objects() if type(held) is Evaluations]
+    assert waiting
+    assert not any(waiting)
 
 
 def test_a_model_that_trains_in_eval_mode_is_measured():

@@ -313,3 +313,18 @@ def test_lazy_parameters_are_found_once_they_are_there():
         train(lazy)
     assert recording.models == {"lazy"}
     assert len(recording.sites("grad.l2")) == 4
+
+
+def test_layers_moved_past_the_hooks_of_torch_have_their_new_names_at_the_next_step():
+    with watched() as recording:
+        net = mlp()
+        train(net)
+        net._modules["head"] = net._modules.pop("2")
+        net._modules["extra"] = nn.Linear(3, 3)
+        train(net)
+        del net._modules["extra"]
+        train(net)
+    assert recording.models == {"net"}
+    assert recording.series("grad.l2", "2.weight").steps.tolist() == [0, 1, 2]
+    assert recording.series("grad.l2", "head.weight").steps.tolist() == [3, 4, 5, 6, 7, 8]
+    assert recording.series("grad.l2", "extra.weight").steps.tolist() == [3, 4, 5]

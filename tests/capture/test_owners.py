@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from traindx.capture.owners import common, name_in_frames, parent
+from traindx.capture.owners import Names, common, name_in_frames, parent
 
 
 class Thing:
@@ -76,3 +76,21 @@ def test_the_module_around_others_is_what_their_paths_begin_with():
 def test_a_parameter_is_a_part_of_the_module_before_its_last_dot():
     assert parent("encoder.0.weight") == "encoder.0"
     assert parent("weight") == ""
+
+
+def test_a_name_that_is_taken_gets_the_next_number_that_is_free():
+    names = Names()
+    assert [names.new(name) for name in ("net", "net", "net#4", "net", "net")] == [
+        "net",
+        "net#2",
+        "net#4",
+        "net#3",
+        "net#5",
+    ]
+
+
+def test_a_name_that_was_given_back_is_given_out_again():
+    names = Names()
+    given = [names.new("net") for _ in range(4)]
+    names.give_back(given[1])
+    assert [names.new("net") for _ in range(2)] == ["net#2", "net#5"]

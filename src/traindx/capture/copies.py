@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable
 from statistics import median
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -47,7 +48,7 @@ class Copies:
     """Looks at models that are evaluated but not trained."""
 
     def __init__(self) -> None:
-        self._looks: dict[TrackedModel, int] = {}
+        self._looks = WeakKeyDictionary[TrackedModel, int]()
         self._found: list[Unread] = []
         self._met: Met | None = None
 

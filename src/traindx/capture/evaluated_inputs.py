@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -62,7 +63,8 @@ class EvaluatedInputs:
     """The first floating-point tensor that each model is given, in training and in evaluation."""
 
     def __init__(self) -> None:
-        self._of: dict[TrackedModel, _Inputs] = {}
+        self._of = WeakKeyDictionary[TrackedModel, _Inputs]()
+        self._any_evaluated = False
 
     def trained(self, model: TrackedModel, inputs: Iterable[object]) -> None:
         """A model is called in a measured training step.
@@ -87,6 +89,7 @@ class EvaluatedInputs:
         tensor = None if known is None else _given(inputs)
         if known is None or tensor is None or tuple(tensor.shape[1:]) != known.sample:
             return
+        self._any_evaluated = True
         known.passes += 1
         if known.passes & (known.passes - 1) or tensor.device != known.center.device:
             return
@@ -96,7 +99,9 @@ class EvaluatedInputs:
 
     def take(self, step: int) -> list[Unread]:
         """The comparisons after the evaluations since the last time."""
-        found: list[Unread] = []
+        if not self._any_evaluated:  # as after nearly every step
+            return []
+        self._any_evaluated, found = False, list[Unread]()
         for model, known in self._of.items():
             evaluated, known.evaluated, known.passes = known.evaluated, None, 0
             if evaluated is None or not model.confirmed:

@@ -114,14 +114,22 @@ class Evaluations:
             self._passes.setdefault(key, _Passes()).forwards += forwards
 
     def events(self, step: int) -> list[Event]:
-        """An event for each model and mode; those of models not yet known to train are kept."""
+        """An event for each model and mode; those of models that may yet train are kept."""
         if not self._passes:
             return []
         known = {key: passes for key, passes in self._passes.items() if key[0].confirmed}
-        self._passes = {key: passes for key, passes in self._passes.items() if key not in known}
+        self._passes = {
+            key: passes
+            for key, passes in self._passes.items()
+            if key not in known and key[0].root is not None
+        }
         ways = Counter(model for model, _, _ in known)
         last = {key for model, key in self._last.items() if ways[model] > 1}
-        self._last = {model: key for model, key in self._last.items() if not ways[model]}
+        self._last = {
+            model: key
+            for model, key in self._last.items()
+            if not ways[model] and model.root is not None
+        }
         return [
             Event(step, EventKind.EVALUATION, Site(key[0].name), _detail(key, passes, key in last))
             for key, passes in known.items()

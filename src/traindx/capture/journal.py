@@ -144,7 +144,7 @@ class Journal:
                 self._made += 1
 
     def close(self, step: int) -> None:
-        """Hand on all that waits, also where a device has failed and will never answer."""
+        """Hand on all that waits, also where numbers cannot be read, as on a failed device."""
         lost = ""
         with self._lock:
             for portion in [*self._arrived, *self._under_way]:
@@ -156,7 +156,7 @@ class Journal:
             self._arrived.clear()
             self._under_way.clear()
             if lost:
-                self.note(step, say("numbers were lost with the device that had them: {e}", e=lost))
+                self.note(step, say("the last numbers could not be read and are lost: {e}", e=lost))
             try:
                 self._add(self.gather([]).items())
             except Exception:  # what the program logged is lost, too

@@ -11,7 +11,7 @@ from typing import Any, cast
 from torch import Tensor, nn
 
 from traindx.capture.given import Given
-from traindx.capture.owners import Owners, name_in_frames, unique
+from traindx.capture.owners import Names, Owners, name_in_frames, unique
 from traindx.capture.parts import Parts, own_children
 from traindx.capture.threads import Token, this_thread
 from traindx.facts import PathFacts
@@ -203,7 +203,7 @@ class Models:
         self.given = given
         self._by_root: dict[int, TrackedModel] = {}
         self._of_module: dict[int, tuple[weakref.ref[nn.Module], TrackedModel | None]] = {}
-        self._names: set[str] = set()
+        self._names = Names()
         self._loose: LooseParameters | None = None
         self._looked_up: tuple[int, list[int]] | None = None
 
@@ -213,7 +213,9 @@ class Models:
         return iter([*here, self._loose] if self._loose else here)
 
     def only(self) -> TrackedModel | None:
-        """The model, if there is but one, and none that is left alone."""
+        """The model, if there is but one alive, and none that is left alone."""
+        if len(self._by_root) > 1:
+            self._bury()
         if len(self._by_root) != 1 or self._loose is not None or not self.given.alone:
             return None
         (model,) = self._by_root.values()
@@ -262,14 +264,26 @@ class Models:
         return None
 
     def _rooted_at(self, root: nn.Module, frame: types.FrameType | None) -> TrackedModel:
+        self._bury()
         inner = unwrapped(root)
         name = self.given.name(inner) or self.given.name(root) or name_in_frames(root, frame)
         self._absorb(root)
         name = name or name_in_frames(inner, frame) or type(inner).__name__
-        name = unique(name, self._names)
-        self._names.add(name)
-        model = self._by_root[id(root)] = TrackedModel(root, name)
+        model = self._by_root[id(root)] = TrackedModel(root, self._names.new(name))
         return model
+
+    def _bury(self) -> None:
+        """Forget the models that are gone: one of hundreds must cost nothing once it is over.
+
+        Their names stay taken, since something may have been written under each of them.
+        """
+        gone = [key for key, model in [*self._by_root.items()] if model.root is None]
+        for key in gone:
+            del self._by_root[key]
+        if gone:
+            parts, left = [*self._of_module.items()], [None, *self._by_root.values()]
+            alive = {key: it for key, it in parts if it[0]() is not None and it[1] in left}
+            self._of_module, self._looked_up = alive, None
 
     def _absorb(self, root: nn.Module) -> None:
         """Drop the models that have become parts of a larger one."""
@@ -300,7 +314,7 @@ class Models:
         }
         self._looked_up = None
         if not model.confirmed:  # nothing was written under its name
-            self._names.discard(model.name)
+            self._names.give_back(model.name)
 
     def places(
         self, params: list[Tensor], frame: types.FrameType | None

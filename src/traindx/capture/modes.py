@@ -38,7 +38,7 @@ class Modes:
     """Finds these modules, and looks at them again at every call of their model."""
 
     def __init__(self) -> None:
-        self._parts: dict[TrackedModel, _Parts] = {}
+        self._parts = weakref.WeakKeyDictionary[TrackedModel, _Parts]()
 
     def of(self, model: TrackedModel) -> Mode:
         """How a model is set."""

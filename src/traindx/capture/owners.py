@@ -172,6 +172,30 @@ def _names(variables: dict[str, object], value: object) -> Iterator[str]:
     return (name for name, held in list(variables.items()) if held is value)
 
 
+class Names:
+    """Names of which each is given out once, however many there have been."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._numbers: dict[str, int] = {}
+
+    def new(self, name: str) -> str:
+        """`name`, or with the next number that is free."""
+        number = self._numbers.get(name, 1)
+        free = name if number == 1 else f"{name}#{number}"
+        while free in self._taken:
+            number += 1
+            free = f"{name}#{number}"
+        self._numbers[name] = number
+        self._taken.add(free)
+        return free
+
+    def give_back(self, name: str) -> None:
+        """Nothing is called so after all."""
+        self._taken.discard(name)
+        self._numbers.clear()  # the numbers are looked for anew
+
+
 def unique(name: str, taken: Container[str]) -> str:
     """`name`, or `name#2`, `name#3`, … when it is taken."""
     number, free = 1, name

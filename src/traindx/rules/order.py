@@ -6,12 +6,12 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar
 
-from traindx.facts import ModelFacts
+from traindx.facts import ModelFacts, OptimizerFacts
 from traindx.records import Site
 from traindx.run import Run
 
 T = TypeVar("T")
-_MODELS = 32
+_MODELS = 512
 """Of how many descriptions of models it is remembered at most what follows from them."""
 
 
@@ -38,6 +38,16 @@ def of_facts(function: Callable[[ModelFacts], T]) -> Callable[[ModelFacts], T]:
 def network_order(model: ModelFacts) -> dict[str, int]:
     """The place of each module, by its fqn."""
     return {module.fqn: place for place, module in enumerate(model.in_network_order())}
+
+
+@of_facts
+def _trainers(model: ModelFacts) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for param in model.params for name in param.optimizers))
+
+
+def optimizers_of(run: Run, model: ModelFacts) -> list[OptimizerFacts]:
+    """The optimizers that hold parameters of a model: of hundreds of folds each has its own."""
+    return [run.optimizers[name] for name in _trainers(model) if name in run.optimizers]
 
 
 def ancestors(fqn: str) -> list[str]:

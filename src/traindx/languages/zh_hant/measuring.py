@@ -7,9 +7,7 @@ MESSAGES: dict[str, str] = {
     "a CUDA graph is captured: what its replays do is not measured": (
         "正在擷取 CUDA graph：不量測其重播（replay）時所做的事"
     ),
-    "numbers were lost with the device that had them: {e}": (
-        "裝置失效，存放在裝置上的數值已遺失：{e}"
-    ),
+    "the last numbers could not be read and are lost: {e}": ("最後的數值無法讀取，已遺失：{e}"),
     "measuring stopped at step {step}: {error}": "量測在第 {step} 步停止：{error}",
     "{what}. Your training goes on.": "{what}。訓練繼續進行。",
     "parameters change without a call of an optimizer's `step` that can be seen (updated by hand, "
@@ -36,6 +34,7 @@ MESSAGES: dict[str, str] = {
     "layout {layout}": "layout 為 {layout}",
     "a sparse gradient on a device is not coalesced": "裝置上的稀疏梯度尚未合併（coalesce）",
     "a sparse gradient moves rows that no sample holds": "稀疏梯度只更新抽樣中沒有的少數列",
+    "its running statistics differ in size": "它的移動統計量大小不一",
     "a meta tensor holds no data": "meta 張量不含資料",
     "a nested tensor has no single shape": "巢狀張量（nested tensor）沒有單一形狀",
     "tensor subclass {name}": "張量子類別 {name}",

@@ -10,6 +10,7 @@ from traindx.facts import ModelFacts, OptimizerFacts
 from traindx.findings import Evidence, Severity
 from traindx.messages import say
 from traindx.records import Site
+from traindx.rules.order import optimizers_of
 from traindx.rules.rule import rule
 from traindx.run import Run, Series
 
@@ -95,7 +96,7 @@ def lr_too_low(
     "Cyclical learning rates for training neural networks" (2017), on the range test.
     """
     for model in run.models.values():
-        for optimizer in run.optimizers.values():
+        for optimizer in optimizers_of(run, model):
             # What costs little comes first: this is asked after every measured step.
             if not _is_steady(run, optimizer) or not _loss_left(run, model.name) > loss:
                 continue

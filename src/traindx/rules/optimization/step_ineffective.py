@@ -10,7 +10,7 @@ from traindx.findings import Evidence, Severity
 from traindx.ledger import NEVER
 from traindx.messages import Message, say
 from traindx.records import EventKind, Site
-from traindx.rules.order import of_facts
+from traindx.rules.order import of_facts, optimizers_of
 from traindx.rules.rule import rule
 from traindx.run import Run, Series
 
@@ -79,7 +79,7 @@ def step_ineffective(run: Run, *, steps: float = 20, least: float = 6) -> Iterat
     `Optimizer.zero_grad`, on parameters whose gradient is None.
     """
     for model in run.models.values():
-        for optimizer in run.optimizers.values():
+        for optimizer in optimizers_of(run, model):
             still = _still(run, model, optimizer)
             long = still and still.measured >= least and still.step - still.since >= steps
             if still and long and still.gradient > 0 and (still.absent or not still.too_little):
