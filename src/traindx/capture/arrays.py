@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
 from traindx.stats.memory import coprime, in_memory_order, in_numpy, sampled, strided
+from traindx.stats.samples import TOGETHER, Samples
 
 Array = NDArray[Any]
 _Place = tuple[object, ...]
@@ -43,9 +44,9 @@ def sample(tensor: Tensor) -> Tensor:
     return sampled(in_memory_order(tensor.detach()).reshape(-1), tensor.shape)
 
 
-_FEW, _TOGETHER = 2048, 16
-"""Elements looked at of a large tensor on the CPU, about, and how many of them in a row: to fetch
-one from memory brings its neighbours."""
+_FEW = 2048
+"""Elements looked at of a large tensor on the CPU, about, several in a row: to fetch one from
+memory brings its neighbours."""
 
 
 def sample_on_host(tensor: Tensor) -> Array:
@@ -59,7 +60,25 @@ def sample_on_host(tensor: Tensor) -> Array:
     size = values.size
     if size <= 2 * _FEW:
         return values
-    return strided(values, 0, coprime(size // _FEW * _TOGETHER, tensor.shape), _TOGETHER)
+    return strided(values, 0, coprime(size // _FEW * TOGETHER, tensor.shape), TOGETHER)
+
+
+class Arrays(NamedTuple):
+    """Several arrays, and what reads them as one, if that can be."""
+
+    each: Sequence[Array]
+    samples: Samples | None
+
+    def copy_to(self, room: Any) -> None:
+        """Write all elements, one after another, in float64."""
+        if self.samples is None:
+            np.concatenate(self.each, axis=None, out=np.frombuffer(room))
+        else:
+            self.samples.moved(room)
+
+
+_NAMES = 256
+"""Names whose views are remembered: those of models that are gone must not add up."""
 
 
 class Views:
@@ -74,19 +93,25 @@ class Views:
 
     def __init__(self, make: Callable[[Tensor], Array] = sample_on_host) -> None:
         self._make = make
-        self._known: dict[Hashable, tuple[list[_Place], list[Array]]] = {}
+        self._known: dict[Hashable, tuple[list[_Place], Arrays]] = {}
 
-    def of(self, name: Hashable, tensors: Sequence[Tensor]) -> Sequence[Array]:
+    def of(self, name: Hashable, tensors: Sequence[Tensor]) -> Arrays:
         """The array of each tensor, not to be read once the tensor may be gone."""
-        places = [(t.data_ptr(), t.shape, t.dtype, t.is_contiguous(), t.is_neg()) for t in tensors]
+        places: list[_Place] = [
+            (t.data_ptr(), t.shape, t.dtype, t.is_contiguous(), t.is_neg()) for t in tensors
+        ]
         known = self._known.get(name)
         if known is not None and known[0] == places:
             return known[1]
         made = [self._make(tensor) for tensor in tensors]
-        if all(map(_is_plain, tensors)):  # that of another may be a copy
-            made = [_holding_nothing(view) for view in made]
-            self._known[name] = places, made
-        return made
+        if not all(map(_is_plain, tensors)):  # that of another may be a copy
+            return Arrays(made, None)
+        views = [_holding_nothing(view) for view in made]
+        arrays = Arrays(views, Samples.of(views))
+        if len(self._known) >= _NAMES and name not in self._known:  # the oldest goes
+            del self._known[next(iter(self._known))]
+        self._known[name] = places, arrays
+        return arrays
 
 
 def _is_plain(tensor: Tensor) -> bool:

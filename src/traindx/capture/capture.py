@@ -338,11 +338,11 @@ class Capture(Measuring):
 
     def _placed(self, tracked: TrackedOptimizer) -> Places:
         """The parameters an optimizer holds, in their models, which are now known to train."""
-        tracked.note_fed()
         params = tracked.params()
+        fed = tracked.note_fed(params)
         places = self._models.places(params, inspect.currentframe())
         confirm(places)
-        if len(places) < len(params) or all(param.grad is None for param in params):
+        if len(places) < len(params) or not fed:
             self._models.confirm_reached()  # it holds tensors of no model, or not of this one
         return places
 

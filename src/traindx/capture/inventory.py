@@ -122,12 +122,15 @@ def _held(tracked: TrackedOptimizer) -> _Held | None:
     """
     settings: list[dict[str, object]] = []
     params: list[int] = []
+    kinds: set[type] = set()
     for group in tracked.optimizer.param_groups if tracked.optimizer else ():
-        rest = {key: value for key, value in group.items() if key != "params"}
-        several = [cast(_Several, value) for value in rest.values() if type(value) is tuple]
-        kinds = {*map(type, rest.values())} - {tuple}
-        if not kinds.union(*[map(type, each) for each in several]) <= _PLAIN:
-            return None
+        rest = {**group}
+        params += map(id, rest.pop("params"))
+        kinds.update(map(type, rest.values()))
         settings.append(rest)
-        params += map(id, group["params"])
-    return settings, params
+    if tuple in kinds:
+        kinds.remove(tuple)
+        every = [value for rest in settings for value in rest.values()]
+        several = [cast(_Several, value) for value in every if type(value) is tuple]
+        kinds.update(*[map(type, each) for each in several])
+    return (settings, params) if kinds <= _PLAIN else None

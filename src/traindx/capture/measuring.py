@@ -28,7 +28,7 @@ from traindx.capture.loads import Loads
 from traindx.capture.losses import Losses
 from traindx.capture.made import MadeOptimizers
 from traindx.capture.models import Models, TrackedModel
-from traindx.capture.moments import Watch, moments, watching
+from traindx.capture.moments import Watch, moments, watchers, watching
 from traindx.capture.optimizers import Optimizers
 from traindx.capture.quiet import Quiet, Timed
 from traindx.capture.recorder import Place, Recorder
@@ -86,7 +86,7 @@ class Measuring(Listening):
         self._steering = Steering(self.steered, lambda: self._rounds.step)
         every = collectors(self._recorder, self._output_gradient, self._calls)
         self._moments = moments(every)
-        self._watch = functools.partial(watching, every)
+        self._watch = functools.partial(watching, watchers(every))
         self._watching: tuple[Watch, ...] = ()
         self._quiet = Quiet(self._rounds, self._losses.tape, cadence, clock, self)
         self._timed = Timed(self._quiet, self._pass_untimed)

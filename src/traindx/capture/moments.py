@@ -30,12 +30,11 @@ def moments(collectors: Iterable[Collector]) -> dict[Moment, tuple[Moment, ...]]
     }
 
 
+def watchers(collectors: Iterable[Collector]) -> list[Collector]:
+    """Those that are told of outputs, if they want to."""
+    return [one for one in collectors if type(one).output is not Collector.output]
+
+
 def watching(collectors: Iterable[Collector]) -> tuple[Watch, ...]:
     """What to tell of the outputs of a forward pass that begins now."""
-    return tuple(
-        [
-            collector.output
-            for collector in collectors
-            if type(collector).output is not Collector.output and collector.watches()
-        ]
-    )
+    return tuple([one.output for one in collectors if one.watches()])

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.optim.optimizer import Optimizer
 
 from traindx.capture.manual import few_entries
-from traindx.capture.owners import unique
+from traindx.capture.owners import Names
 from traindx.capture.threads import this_thread
 from traindx.capture.transfer import Lists, Numbers, Unread
 from traindx.facts import Json, OptimizerFacts
@@ -41,6 +41,7 @@ class ClearingCheck:
         self._seen: tuple[int, int] | None = None
         self._before: tuple[int, int] | None = None
         self._entries: Any = None
+        self._shows = False
         self._cleared = False
         self._backwards = 0
         self._kept = self._discarded = self._lost = 0
@@ -51,7 +52,10 @@ class ClearingCheck:
         self._before = self._state()
         if self._before is None:  # to clear by zeros looks like clipping, and is not counted
             self._discarded, self._kept = self._discarded + self._kept, 0
-        if self._place is not None and (self._before != self._seen or self._changed_unseen()):
+        shows = self._before != self._seen
+        if not self._backwards:
+            self._shows = shows
+        if self._place is not None and (shows or self._changed_unseen()):
             self._cleared = True
         self._seen = self._before  # a step within this pass meets a gradient that none has left
 
@@ -86,8 +90,12 @@ class ClearingCheck:
         return seen is not None and state is not None and state[0] == seen[0]
 
     def keep_entries(self) -> None:
-        """Copy a few entries of the gradient: `grad.data.zero_()` raises no version."""
-        self._entries = _entries(self._grad())
+        """Copy a few entries of the gradient: `grad.data.zero_()` raises no version.
+
+        Not if it was cleared last time in a way that shows: programs clear in one way, and where
+        one changes it, a single step is taken for uncleared.
+        """
+        self._entries = None if self._shows else _entries(self._grad())
 
     def fraction(self) -> float | None:
         """Fraction of steps with uncleared gradients since last asked; None without a step."""
@@ -168,10 +176,11 @@ class TrackedOptimizer:
             return []
         return [param for group in optimizer.param_groups for param in group["params"]]
 
-    def note_fed(self) -> None:
-        """Note which parameters have a gradient now."""
-        fed = [id(param) for param in self.params() if param.grad is not None]
+    def note_fed(self, params: list[Tensor]) -> bool:
+        """Note which of the parameters it holds have a gradient now; whether any has."""
+        fed = [id(param) for param in params if param.grad is not None]
         self._fed.update(dict.fromkeys(fed, self.steps))
+        return bool(fed)
 
     def is_starved(self, param: Tensor) -> bool:
         """Whether a parameter has had no gradient at any of its last steps that were looked at."""
@@ -193,9 +202,9 @@ class TrackedOptimizer:
         """Learning rate of its first group."""
         optimizer = self.optimizer
         lr = optimizer.param_groups[0].get("lr") if optimizer else None
-        if isinstance(lr, Tensor):
-            return _number(lr)
-        return float(lr) if isinstance(lr, int | float) else None
+        if isinstance(lr, float | int):
+            return float(lr)
+        return _number(lr) if isinstance(lr, Tensor) else None
 
     def facts(self, stale: list[Tensor], unheld: list[str]) -> OptimizerFacts:
         """It described."""
@@ -215,7 +224,7 @@ class Optimizers:
 
     def __init__(self) -> None:
         self._tracked: dict[int, TrackedOptimizer] = {}
-        self._names: set[str] = set()
+        self._names = Names()
         self._flags: list[tuple[int, str, Tensor]] = []
 
     def __iter__(self) -> Iterator[TrackedOptimizer]:
@@ -223,8 +232,8 @@ class Optimizers:
 
     def of_this_thread(self) -> list[TrackedOptimizer]:
         """Those that this thread stepped last: another may be freeing the gradients of its own."""
-        here = this_thread()
-        return [tracked for tracked in self if tracked.thread is here]
+        here, every = this_thread(), [*self._tracked.values()]
+        return [t for t in every if t.thread is here and t.optimizer is not None]
 
     def trained_here(self, ids: set[int]) -> None:
         """The calling thread, which is not the one watched, trains the parameters of these ids."""
@@ -271,8 +280,8 @@ class Optimizers:
         """What is kept of an optimizer."""
         known = self._tracked.get(id(optimizer))
         if known is None or known.optimizer is not optimizer:
-            name = unique(type(optimizer).__name__, self._names)
-            self._names.add(name)
+            self._tracked = {id(each): t for t in self if (each := t.optimizer) is not None}
+            name = self._names.new(type(optimizer).__name__)
             known = self._tracked[id(optimizer)] = TrackedOptimizer(optimizer, name)
         known.thread = this_thread()
         return known

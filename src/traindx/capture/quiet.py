@@ -95,7 +95,8 @@ class Quiet:
     def leave(self) -> None:
         """Something else has come up: all goes the long way."""
         self._root = self._optimizer = _nothing
-        self._count()
+        if self._ends:
+            self._count()
 
     def _count(self) -> None:
         """Tell whoever counts steps of those that have passed; the round's number goes along."""

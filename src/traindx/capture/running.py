@@ -24,6 +24,7 @@ from torch.nn.modules.batchnorm import _BatchNorm  # pyright: ignore[reportPriva
 
 from traindx.capture.arrays import Views, array, numbers, on_host
 from traindx.capture.transfer import to_device
+from traindx.stats.samples import doubles
 
 _PRECISION = 1e-3
 """Largest relative error allowed in batch statistics recovered from float buffers."""
@@ -41,6 +42,11 @@ class Running(NamedTuple):
     mean: Tensor
     var: Tensor
     tracked: Tensor | None
+
+    def fit(self) -> bool:
+        """Whether they are as large as BatchNorm makes them; a user may put others in place."""
+        counts = 1 if self.tracked is None else self.tracked.numel()
+        return self.mean.shape == self.var.shape and counts == 1
 
 
 Norms = Sequence[tuple[str, _BatchNorm, Running]]
@@ -257,15 +263,16 @@ class OnHost(Layers):
         self._sizes = np.array(setting.sizes)
         self._starts = np.cumsum(self._sizes) - self._sizes
         self._views = Views(array)
+        self._room = doubles(2 * sum(setting.sizes) + len(setting.sizes))
         super().__init__(setting)
 
     def snapshot(self, norms: Norms) -> Snapshot:
         """Their statistics now."""
         counts = [_NONE if of.tracked is None else of.tracked for _, _, of in norms]
         buffers = [of.mean for _, _, of in norms] + [of.var for _, _, of in norms] + counts
-        views = self._views.of(None, buffers)
-        values = np.concatenate(views, axis=None, dtype=np.float64)
-        half = (len(values) - len(counts)) // 2
+        room, half = self._room(), sum(self.setting.sizes)
+        self._views.of(None, buffers).copy_to(room)
+        values = np.frombuffer(room)
         return Snapshot(values[:half], values[half : 2 * half], values[2 * half :])
 
     def numbers(self, values: Values) -> Sequence[float | Tensor]:

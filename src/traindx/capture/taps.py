@@ -260,7 +260,11 @@ class Taps:
                 began = operations()
                 result = original(*args, **kwargs)
                 state.began = began
-                in_room(observer, args[0], result)
+                limit = make_room()  # as in `in_room`, whose call each module would pay
+                try:
+                    observer(args[0], result)
+                finally:
+                    give_back(limit)
                 return result
             limit = 0
             try:

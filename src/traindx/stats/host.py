@@ -58,8 +58,8 @@ _LARGE = 1 << 15
 """Elements from which on least and greatest, and zeros, are those of some stretches."""
 
 _LEAST_SHARE = 1 / 3
-"""Of the mean square that the variance must be: below it, a sum of squares in float32 (see `BLOCK`)
-would put it off by more than 1e-4.
+"""Of the mean square that the variance must be: below it, a sum of squares in float32 might put it
+off by more than 1e-4.
 """
 
 _VANISHING = 1e-33
@@ -75,13 +75,11 @@ _FEW_THREADS = 4
 """Up to which the one pass of `native` is taken, in one thread; not measured beyond two."""
 
 _ROWS = 1024
-"""Elements of one sum of squares where threads share them."""
+"""Elements of one sum of squares."""
 
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 # The types of these are known in part only.
-_as_row: Callable[[Sequence[float]], Row] = partial(cast(Any, tuple).__new__, Row)
-"""What `Row(...)` comes to, without a call of Python in between."""
 _least: Callable[..., float] = cast(Any, np.minimum).reduce
 _greatest: Callable[..., float] = cast(Any, np.maximum).reduce
 _sum: Callable[..., Any] = cast(Any, np.add).reduce
@@ -108,18 +106,11 @@ def _in_one_pass(tensor: Tensor, size: int, *, zeros: bool) -> Row | None:
     """
     if size >= _PARALLEL and torch.get_num_threads() > _FEW_THREADS:
         return None
-    sums = native.sums(tensor, size, zeros=zeros)
-    if sums is None:
-        return None
-    shift, total, square, low, high, nonzero = sums
-    looked_at, nonzero = (size, nonzero) if zeros else (0, 0.0)
-    m2 = square - total / size * total
-    total += shift * size
-    if m2 >= _LEAST_SHARE * square and _VANISHING * size <= square < math.inf:
-        return _as_row((size, total, m2, low, high, 0, looked_at, nonzero))
-    if low == high and square < math.inf:
-        return Row(size, low * size, 0.0, low, high, 0, looked_at, nonzero)
-    return _of_hard(tensor.detach(), (total, math.nan), looked_at, nonzero)
+    found = native.row(tensor, size, zeros=zeros)
+    if found is None or not found.nonfinite:
+        return found
+    moments = float(found.total), math.nan
+    return _of_hard(tensor.detach(), moments, found.sampled, float(found.nonzero))
 
 
 # Numbers that are not finite, or whose squares are not, are no mistake here; and a user may have
@@ -166,10 +157,7 @@ def _of_large(tensor: Tensor, start: int, *, zeros: bool) -> Row:
     # line ten times as slow: so there are few.
     flat = tensor.view(-1)
     size = flat.numel()
-    if size > BLOCK:
-        total, square = _moments(flat)
-    else:
-        total, square = float(flat.sum()), float(_dot(flat, flat))
+    total, square = _moments(flat)
     some = stretches(in_numpy(flat), start)
     low, high = float(_least(some, None)), float(_greatest(some, None))
     looked_at, nonzero = (some.size, _nonzero(some)) if zeros else (0, 0.0)
@@ -198,11 +186,11 @@ def _moments(flat: Tensor) -> tuple[float, float]:
     And whoever reads the tensor next, from its start, finds that there.
     """
     if flat.numel() >= _PARALLEL and torch.get_num_threads() > 1:
-        return _moments_in_parallel(flat)
+        return float(flat.sum()), _square(flat)
     total = square = 0.0
     for block in split(flat, BLOCK)[::-1]:
         total += float(block.sum())
-        square += float(_dot(block, block))
+        square += _square(block)
     return total, square
 
 
@@ -311,7 +299,7 @@ def _sum_and_square(block: Array) -> tuple[float, float]:
     if block.size < _SMALL:
         return float(_sum(block)), float(block.dot(block))
     tensor = _tensor_of(block)
-    return float(tensor.sum()), float(_dot(tensor, tensor))
+    return float(tensor.sum()), _square(tensor)
 
 
 def _sums_of_all(blocks: Iterable[Array]) -> _Sums:
@@ -334,11 +322,16 @@ def _sums_of_each(flats: Sequence[tuple[int, Array]]) -> Iterable[_Sums]:
     )
 
 
-def _moments_in_parallel(flat: Tensor) -> tuple[float, float]:
+def _square(flat: Tensor) -> float:
+    """Sum of squares, of rows first: in one sum of many that are alike each loses the same bits.
+
+    How much that is depends on how many sums a processor keeps side by side: some lose 7e-5 in a
+    `BLOCK`, in one sum of it.
+    """
     even = flat.numel() // _ROWS * _ROWS
     norm = cast(Any, torch.linalg).vector_norm
     norms, rest = norm(flat[:even].view(-1, _ROWS), dim=1).double(), flat[even:]
-    return float(flat.sum()), float(_dot(norms, norms)) + float(_dot(rest, rest))
+    return float(_dot(norms, norms)) + float(_dot(rest, rest))
 
 
 def _centred(size: int, blocks: Callable[[], Iterable[Array]], near: float) -> tuple[float, float]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from struct import Struct
 from typing import Any, cast
@@ -11,31 +12,28 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from traindx.stats.rows import Row
+
 LIBRARY = Path(__file__).with_name("_sums.so")
-_VERSION = 2
-_NAMES = {
+_VERSION = 3
+_READING = {
     torch.float32: "f32",
     torch.float64: "f64",
     torch.bfloat16: "bf16",
     torch.float16: "f16",
 }
+"""The function that reads a tensor, by its type."""
 
-_Function = Callable[[bytes, Any], None]
-_asked = Struct("=qqq").pack
-_room: Callable[[], Any] = cast(Any, ctypes.c_double * 6)
-_found = Struct("=6d").unpack
-
-Sums = tuple[float, float, float, float, float, float]
-"""What one pass finds: shift, total, square, low, high, nonzero.
-
-The shift is a number near the mean, or 0; total and square are the sums of the distances from it
-and of their squares, the latter not finite if an element is not. Low and high are the least and the
-greatest element, unless one is NaN; nonzero is how many elements are not 0, where that was asked.
-"""
+_Function = Callable[..., None]
+_asked = Struct("=3q").pack
+_room: Callable[[], Any] = cast(Any, ctypes.c_double * 8)
+_numbers = Struct("=q4d2qd").unpack  # as the C source has them
+_as_row: Callable[[Iterable[float]], Row] = partial(cast(Any, tuple).__new__, Row)
+"""What `Row(...)` comes to, without a call of Python in between."""
 
 
-def load(path: Path) -> dict[torch.dtype, _Function]:
-    """The functions of the library at a path, by the type they read; none if it has not these.
+def load(path: Path) -> dict[str, _Function]:
+    """The functions of the library at a path, by name; none at all if it has not each of them.
 
     They keep Python's lock: nobody can free what they read, and a pass takes less than to get the
     lock back.
@@ -44,27 +42,29 @@ def load(path: Path) -> dict[torch.dtype, _Function]:
         library = ctypes.PyDLL(str(path))
         if library.traindx_sums_version() != _VERSION:
             return {}
-        functions = {dtype: library[f"traindx_{name}"] for dtype, name in _NAMES.items()}
+        names = (*_READING.values(), "moved")  # which `samples.py` calls
+        functions = {name: library[f"traindx_{name}"] for name in names}
     except (OSError, AttributeError):
         return {}
     for function in functions.values():
         function.restype = None
-    return cast("dict[torch.dtype, _Function]", functions)
+    return cast("dict[str, _Function]", functions)
 
 
 FUNCTIONS = load(LIBRARY)
-"""By the type they read; empty where nothing could be compiled."""
+"""By name; empty where nothing could be compiled."""
 
 
-def sums(tensor: Tensor, size: int, *, zeros: bool) -> Sums | None:
+def row(tensor: Tensor, size: int, *, zeros: bool) -> Row | None:
     """The sums of a tensor on the CPU, of `size` elements, at least one.
 
-    None of one that it cannot read: its elements must lie one after another.
+    None of one that it cannot read: its elements must lie one after another. `nonfinite` is -1
+    where one pass is not enough; then total and m2 are not to be relied on.
     """
-    function = FUNCTIONS.get(tensor.dtype)
+    function = FUNCTIONS.get(_READING.get(tensor.dtype, ""))
     if function is None or not tensor.is_contiguous() or tensor.is_neg():
         return None
     # Bytes and room are handed over as they are, in a third of the time of three numbers.
-    found = _room()
-    function(_asked(tensor.data_ptr(), size, zeros), found)
-    return _found(found)
+    room = _room()
+    function(_asked(tensor.data_ptr(), size, zeros), room)
+    return _as_row(_numbers(room))

@@ -1,4 +1,5 @@
-/* Sum, sum of squares, least, greatest and number of non-zero elements of a tensor, in one pass.
+/* Sum, sum of squares, least, greatest and number of non-zero elements of a tensor, in one pass; and
+   how far samples have moved (`traindx_moved`, which `samples.py` calls).
 
    NumPy and torch take a pass for each, which is most of what a measured step costs. Compiled where
    there is a compiler when traindx is installed (hatch_build.py); `native.py` calls it, and without
@@ -15,6 +16,7 @@
    sees this coming, so the block before is asked for ahead of time. The two save a third of the time
    that 3 MB take which were just written, the next reader's included. */
 
+#include <float.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -33,8 +35,30 @@
 #endif
 #define INLINE static inline __attribute__((always_inline))
 
-enum { ADDRESS, SIZE, ZEROS }; /* what is asked; NONZERO is found only if ZEROS is not 0 */
-enum { SHIFT, TOTAL, SQUARE, LOW, HIGH, NONZERO };
+enum { ADDRESS, SIZE, ZEROS }; /* what is asked; nonzero is found only if ZEROS is not 0 */
+
+/* As `Row` in `rows.py`; nonfinite is -1 where this one pass is not enough. */
+typedef struct {
+    int64_t size;
+    double total, m2, low, high;
+    int64_t nonfinite, looked_at;
+    double nonzero;
+} Row;
+
+/* What they mean stands in `host.py`. */
+#define LEAST_SHARE (1.0 / 3)
+#define VANISHING 1e-33
+
+/* Fills what follows from the sums of the distances from a shift, and of their squares. */
+INLINE void complete(Row *row, double shift, double total, double square) {
+    const double m2 = square - total / row->size * total;
+    const int is_finite = square <= DBL_MAX; /* NaN shows in the square alone */
+    const int is_plain = is_finite && m2 >= LEAST_SHARE * square && square >= VANISHING * row->size;
+    const int is_alike = is_finite && !is_plain && row->low == row->high;
+    row->total = is_alike ? row->low * row->size : total + shift * row->size;
+    row->m2 = is_alike ? 0 : m2;
+    row->nonfinite = is_plain || is_alike ? 0 : -1;
+}
 
 INLINE float of_f32(float value) { return value; }
 INLINE double of_f64(double value) { return value; }
@@ -82,7 +106,7 @@ INLINE float of_f16(uint16_t half) {
 
 #define SUMS_OF(NAME, STORED, REAL, COUNT, READ, IS_NONZERO)                                       \
     SHIFT_OF(NAME##_shift, STORED, REAL, READ)                                                     \
-    FOR_EACH_PROCESSOR void traindx_##NAME(const int64_t *asked, double *found) {                  \
+    FOR_EACH_PROCESSOR void traindx_##NAME(const int64_t *asked, Row *found) {                     \
         const STORED *values = (const STORED *)(intptr_t)asked[ADDRESS];                           \
         const int64_t size = asked[SIZE], rest = size % LANES;                                     \
         const REAL shift = NAME##_shift(values, size);                                             \
@@ -130,12 +154,9 @@ INLINE float of_f16(uint16_t half) {
             low[0] = low[j] < low[0] ? low[j] : low[0];                                            \
             high[0] = high[j] > high[0] ? high[j] : high[0];                                       \
         }                                                                                          \
-        found[SHIFT] = shift;                                                                      \
-        found[TOTAL] = totals[0];                                                                  \
-        found[SQUARE] = squares[0];                                                                \
-        found[LOW] = low[0];                                                                       \
-        found[HIGH] = high[0];                                                                     \
-        found[NONZERO] = (double)nonzero;                                                          \
+        const int64_t looked_at = asked[ZEROS] ? size : 0;                                         \
+        *found = (Row){size, 0, 0, low[0], high[0], 0, looked_at, looked_at ? nonzero : 0};        \
+        complete(found, shift, totals[0], squares[0]);                                             \
     }
 
 SUMS_OF(f32, float, float, int32_t, of_f32, IS_NONZERO)
@@ -143,5 +164,54 @@ SUMS_OF(f64, double, double, int64_t, of_f64, IS_NONZERO)
 SUMS_OF(bf16, uint16_t, float, uint16_t, of_bf16, HAS_MAGNITUDE)
 SUMS_OF(f16, uint16_t, float, uint16_t, of_f16, HAS_MAGNITUDE)
 
+/* Samples of several tensors, one after another in double, in place of those that were kept before;
+   and of each its RMS before, and the norm of the change over that of what was before.
+   A sample is rows of TOGETHER elements in the same distance, and a rest behind them. Nobody has
+   read them lately, and no processor sees where the next one lies: it is asked for ahead of time. */
+enum { PLACE, APART, COUNT, REST, KIND, FIELDS };
+enum { OF_FLOAT, OF_DOUBLE, OF_INTEGERS };
+#define TOGETHER 16 /* compilers write so few out one by one, which is slower: hence the pragma */
+#define AHEAD 16    /* rows asked for before they are read */
+
+#define SAMPLE_OF(NAME, REAL)                                                                      \
+    INLINE void NAME(const int64_t *asked, double *kept, double *found) {                          \
+        const REAL *values = (const REAL *)(intptr_t)asked[PLACE];                                 \
+        const int64_t apart = asked[APART], rest = asked[REST];                                    \
+        double squares[TOGETHER] = {0}, moved[TOGETHER] = {0};                                     \
+        for (int64_t row = 0; row < asked[COUNT]; row++, values += apart, kept += TOGETHER) {      \
+            for (size_t byte = 0; byte < TOGETHER * sizeof *values; byte += LINE)                  \
+                __builtin_prefetch((const char *)(values + AHEAD * apart) + byte, 0, 2);           \
+            _Pragma("GCC unroll 1") for (int j = 0; j < TOGETHER; j++) {                           \
+                double before = kept[j], change = (kept[j] = values[j]) - before;                  \
+                squares[j] += before * before;                                                     \
+                moved[j] += change * change;                                                       \
+            }                                                                                      \
+        }                                                                                          \
+        for (int64_t j = 0; j < rest; j++) {                                                       \
+            double before = kept[j], change = (kept[j] = values[j]) - before;                      \
+            squares[j] += before * before;                                                         \
+            moved[j] += change * change;                                                           \
+        }                                                                                          \
+        for (int j = 1; j < TOGETHER; j++) {                                                       \
+            squares[0] += squares[j];                                                              \
+            moved[0] += moved[j];                                                                  \
+        }                                                                                          \
+        found[0] = __builtin_sqrt(squares[0] / (asked[COUNT] * TOGETHER + rest));                  \
+        found[1] = __builtin_sqrt(moved[0] / squares[0]);                                          \
+    }
+
+SAMPLE_OF(sample_f32, float)
+SAMPLE_OF(sample_f64, double)
+SAMPLE_OF(sample_i64, int64_t)
+
+FOR_EACH_PROCESSOR void traindx_moved(const int64_t *asked, double *kept, double *found) {
+    for (; asked[PLACE]; asked += FIELDS, found += 2) {
+        if (asked[KIND] == OF_FLOAT) sample_f32(asked, kept, found);
+        if (asked[KIND] == OF_DOUBLE) sample_f64(asked, kept, found);
+        if (asked[KIND] == OF_INTEGERS) sample_i64(asked, kept, found);
+        kept += asked[COUNT] * TOGETHER + asked[REST];
+    }
+}
+
 /* Raised whenever what is above means something else; `native.py` has the same number. */
-int traindx_sums_version(void) { return 2; }
+int traindx_sums_version(void) { return 3; }

@@ -14,6 +14,7 @@ from tests.capture.watched import Recording, watched
 from traindx.capture.collectors.norms import Norms
 from traindx.capture.models import TrackedModel
 from traindx.capture.recorder import Recorder
+from traindx.records import Point
 
 
 def data(seed: int, rows: int = 64, mean: float = 3.0, std: float = 2.0) -> torch.Tensor:
@@ -372,3 +373,20 @@ def test_vectors_of_zeros_are_found_behind_a_reshape_and_a_mask():
         net(x).square().mean().backward()
         optimizer.step()
     assert recording.values("norm.zero_rows", "0") == [0.75]
+
+
+@pytest.mark.parametrize("name", ["running_var", "num_batches_tracked"])
+def test_a_layer_whose_statistics_differ_in_size_is_left_out_with_the_reason(name):
+    with watched() as recording:
+        net = nn.Sequential(nn.BatchNorm1d(5).eval(), nn.Linear(5, 6), nn.BatchNorm1d(6))
+        net[0].forward = lambda x: x
+        setattr(net[0], name, torch.ones(1000))
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            net(data(0).float()).square().mean().backward()
+            optimizer.step()
+    assert len(recording.values("norm.running_gap", "2")) == 2
+    assert recording.series("norm.training", "0").last == 0
+    reason = "its running statistics differ in size"
+    assert recording.skips() == {("0.running_mean", Point.PARAM): reason}

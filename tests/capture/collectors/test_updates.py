@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from tests.capture.watched import batch, mlp, train, watched
+from tests.statistics_ways import way  # noqa: F401
 from traindx.capture.collectors import updates
 
 

@@ -20,6 +20,7 @@ from traindx.capture.models import TrackedModel
 from traindx.capture.nodes import saved
 from traindx.capture.recorder import Recorder
 from traindx.capture.running import Layers, OnHost, Running, Setting, Snapshot, Values, running
+from traindx.messages import say
 from traindx.records import Point
 
 _CHANNELS = 512
@@ -90,12 +91,17 @@ class Norms(Collector):
         _, before = self._taken.pop(model, (0, []))
         now = self._take(model)
         between = self._passes.pop(model, [])[1:]
-        with np.errstate(all="ignore"):  # the user may have made errors of what NumPy ignores
-            for group, new in now:
-                olds = [old for (others, _), old in before if group.layers.follows(others)]
-                self._compare(model, group, olds[0] if olds else None, new)
-            if between:
-                self._compare_passes(model, [before, *between, now][:_PASSES])
+        for group, new in now:
+            olds = [old for (others, _), old in before if group.layers.follows(others)]
+            old = olds[0] if olds else None
+            if old is not None and group.late is not None:
+                self.recorder.later(model, group.late.names, group.late.step(old, new))
+            else:
+                self._compare(model, group.layers, old, new)
+            if self.recorder.wants_vectors:
+                self._compare_channels(model, group.layers, old, new)
+        if between:
+            self._compare_passes(model, [before, *between, now][:_PASSES])
         for fqn, calls in self._calls.pop(model, {}).items():
             self.recorder.scalar(model, fqn, "norm.calls", float(calls))
         # The next round begins as this one ends, with no training between them.
@@ -106,6 +112,8 @@ class Norms(Collector):
 
         They are looked for again when its modules are others than when last asked.
         """
+        if model not in self._found:
+            self._forget_those_gone()
         fqns, found = self._found.get(model, ({}, []))
         norms = [(fqn, norm) for fqn, ref in found if (norm := ref()) is not None]
         others = fqns is not model.fqns and fqns != model.fqns
@@ -114,11 +122,21 @@ class Norms(Collector):
             self._found[model] = model.fqns, [(fqn, weakref.ref(norm)) for fqn, norm in norms]
         return [(fqn, norm, of) for fqn, norm in norms if (of := running(norm)) is not None]
 
+    def _forget_those_gone(self) -> None:
+        """Let go of the copies of models that are gone, as those of the folds before are."""
+        for known in (self._taken, self._found, self._passes, self._calls):
+            for gone in [model for model in known if model.root is None]:
+                del known[gone]
+        self._known = {key: group for key, group in self._known.items() if key[0].root is not None}
+
     def _take(self, model: TrackedModel) -> _Taken:
         """The statistics of its layers, by the device and type of their buffers."""
         alike: dict[tuple[torch.device, torch.dtype], list[tuple[str, _BatchNorm, Running]]] = {}
         for fqn, norm, of in self._tracking(model):
-            if self.recorder.measurable((model, f"{fqn}.running_mean", Point.PARAM), of.mean):
+            place = model, f"{fqn}.running_mean", Point.PARAM
+            if not of.fit():
+                self.recorder.skip(place, say("its running statistics differ in size"))
+            elif self.recorder.measurable(place, of.mean):
                 alike.setdefault((of.mean.device, of.mean.dtype), []).append((fqn, norm, of))
         taken: _Taken = []
         for (device, dtype), norms in alike.items():
@@ -131,22 +149,24 @@ class Norms(Collector):
             taken.append((group, group.layers.snapshot(norms)))
         return taken
 
+    @np.errstate(all="ignore")  # the user may have made errors of what NumPy ignores
     def _compare(
-        self, model: TrackedModel, group: _Group, old: Snapshot | None, new: Snapshot
+        self, model: TrackedModel, layers: Layers, old: Snapshot | None, new: Snapshot
     ) -> None:
-        layers, late = group
-        if old is not None and late is not None:
-            self.recorder.later(model, late.names, late.step(old, new))
-        else:
-            of_step = {} if old is None else layers.compared(old, new).by_layer
-            for quantity, values in (layers.counted(new) | of_step).items():
-                self._note(model, layers, quantity, values)
-        if self.recorder.wants_vectors:
-            batch = {} if old is None else layers.by_channel(layers.compared(old, new).batch)
-            channels = {**batch, "running_mean": new.mean, "running_var": new.var}
-            for quantity, values in channels.items():
-                self._note_channels(model, layers, quantity, values)
+        of_step = {} if old is None else layers.compared(old, new).by_layer
+        for quantity, values in (layers.counted(new) | of_step).items():
+            self._note(model, layers, quantity, values)
 
+    @np.errstate(all="ignore")
+    def _compare_channels(
+        self, model: TrackedModel, layers: Layers, old: Snapshot | None, new: Snapshot
+    ) -> None:
+        batch = {} if old is None else layers.by_channel(layers.compared(old, new).batch)
+        channels = {**batch, "running_mean": new.mean, "running_var": new.var}
+        for quantity, values in channels.items():
+            self._note_channels(model, layers, quantity, values)
+
+    @np.errstate(all="ignore")
     def _compare_passes(self, model: TrackedModel, moments: list[_Taken]) -> None:
         """Tell the batches of the first two passes apart, from the buffers around each."""
         for parts in zip(*moments, strict=False):

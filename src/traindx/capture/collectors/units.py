@@ -197,7 +197,7 @@ def _none_active(tensor: Tensor, units: int) -> Array | Tensor:
 def _dead_fraction(active: Array | Tensor) -> float | Tensor:
     if isinstance(active, Tensor):
         return 1 - active.to(torch.float32).mean()
-    return 1 - float(active.mean())
+    return 1 - np.count_nonzero(active) / active.size
 
 
 def _note_active(active: Array | Tensor, values: Tensor, axis: int) -> bool:

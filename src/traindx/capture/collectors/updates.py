@@ -10,13 +10,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from traindx.capture.arrays import Array, Views, numbers, on_host, sample, sample_on_host
+from traindx.capture.arrays import Array, Arrays, Views, numbers, on_host, sample, sample_on_host
 from traindx.capture.collectors import Collector, Places
 from traindx.capture.models import TrackedModel
 from traindx.capture.recorder import Recorder
 from traindx.messages import say
 from traindx.records import Point
+from traindx.stats import unmeasurable
 from traindx.stats.memory import wide
+from traindx.stats.samples import doubles
 
 _Named = tuple[TrackedModel, str]
 
@@ -37,30 +39,32 @@ class Updates(Collector):
         """Keep a sample of each parameter."""
         names: list[_Named] = []
         params: list[Tensor] = []
+        vectors = self.recorder.wants_vectors
         for model, fqn, param in places:
-            place, name = (model, fqn, Point.PARAM), (model, fqn)
-            if not self.recorder.measurable(place, param):
-                continue
-            grad = param.grad
-            if grad is not None and grad.is_sparse and not _has_all(param):
-                self.recorder.skip(place, say("a sparse gradient moves rows that no sample holds"))
+            name, grad = (model, fqn), param.grad
+            reason = unmeasurable(param)
+            if not reason and grad is not None and grad.is_sparse and not _has_all(param):
+                reason = say("a sparse gradient moves rows that no sample holds")
+            if reason:
+                self.recorder.skip((model, fqn, Point.PARAM), reason)
                 continue
             if on_host(param):
                 names.append(name)
                 params.append(param)
             else:
                 self._before[name] = sample(param).clone()
-            if self.recorder.wants_vectors:
-                self.recorder.exponents(place, param, replace=True)
+            if vectors:
+                self.recorder.exponents((model, fqn, Point.PARAM), param, replace=True)
         if names:
-            self._keep(names, self._samples.of(names[0], params))
+            model, fqn = names[0]
+            self._keep(names, self._samples.of((model.name, fqn), params))
 
-    def _keep(self, names: list[_Named], samples: Sequence[Array]) -> None:
+    def _keep(self, names: list[_Named], samples: Arrays) -> None:
         kept = self._kept
-        if kept.names == names and kept.sizes == [entries.size for entries in samples]:
-            _flat(samples, kept.values)
+        if kept.names != names or kept.sizes != [entries.size for entries in samples.each]:
+            kept = self._kept = _joined(names, samples.each)
         else:
-            kept = self._kept = _joined(names, samples)
+            samples.copy_to(kept.room)
         self._before.update(dict.fromkeys(names, kept))
 
     def after_step(self, places: Places) -> None:
@@ -80,7 +84,8 @@ class Updates(Collector):
                 if before.shape == now.shape:
                     far.append((name, before, now))
         if near:
-            kept, samples = _alike(near, self._samples.of(near[0][0], params))
+            model, fqn = near[0][0]
+            kept, samples = _alike(near, self._samples.of((model.name, fqn), params))
             self.recorder.scalars(zip(kept.told, _norms(kept, samples), strict=True))
         if far:
             pairs = [(before, now) for _, before, now in far]
@@ -103,7 +108,7 @@ def _has_all(param: Tensor) -> bool:
 class _Joined(NamedTuple):
     """Samples of parameters, one after another, in float64; where each begins, and its size.
 
-    The array of as many `changes` is there to compute in.
+    The array of all `values` is a view of the `room` they are in.
     """
 
     names: list[_Named]
@@ -111,8 +116,8 @@ class _Joined(NamedTuple):
     sizes: list[int]
     starts: Array
     counts: Array
+    room: Any
     values: Array
-    changes: Array
 
     def part(self, name: _Named) -> Array:
         """One of them."""
@@ -124,25 +129,25 @@ def _joined(names: list[_Named], samples: Sequence[Array]) -> _Joined:
     """A copy of all of them."""
     sizes = [entries.size for entries in samples]
     starts, counts = np.cumsum([0, *sizes])[:-1], np.array(sizes)
-    values, changes = np.empty(sum(sizes)), np.empty(sum(sizes))
+    room = doubles(sum(sizes))()
+    values = np.frombuffer(room)
     if samples:
         _flat(samples, values)
-    return _Joined(names, _told(names), sizes, starts, counts, values, changes)
+    return _Joined(names, _told(names), sizes, starts, counts, room, values)
 
 
-def _alike(
-    found: list[tuple[_Named, _Joined]], now: Sequence[Array]
-) -> tuple[_Joined, Sequence[Array]]:
+def _alike(found: list[tuple[_Named, _Joined]], now: Arrays) -> tuple[_Joined, Arrays]:
     """The samples before and after the step of all parameters that are as large as before."""
     kept, names = found[0][1], [name for name, _ in found]
-    if kept.names == names and kept.sizes == [entries.size for entries in now]:
+    if kept.names == names and kept.sizes == [entries.size for entries in now.each]:
         return kept, now
     parts = [
-        (name, kept.part(name), entries) for (name, kept), entries in zip(found, now, strict=True)
+        (name, kept.part(name), entries)
+        for (name, kept), entries in zip(found, now.each, strict=True)
     ]
     alike = [one for one in parts if one[1].size == one[2].size]
     joined = _joined([name for name, *_ in alike], [before for _, before, _ in alike])
-    return joined, [entries for *_, entries in alike]
+    return joined, Arrays([entries for *_, entries in alike], None)
 
 
 def _flat(samples: Sequence[Array], into: Array) -> None:
@@ -150,21 +155,26 @@ def _flat(samples: Sequence[Array], into: Array) -> None:
     np.concatenate(samples, axis=None, out=into)
 
 
+def _norms(before: _Joined, now: Arrays) -> list[float]:
+    """Of each: RMS before, and the norm of the change over that before, infinite from zero.
+
+    What was before may be overwritten by what is now: nobody asks for it again.
+    """
+    if now.samples is not None:
+        return now.samples.moved(before.room)
+    return _norms_in_numpy(before, now.each) if now.each else []
+
+
 @np.errstate(all="ignore")  # the user may have made errors of what NumPy ignores
-def _norms(before: _Joined, now: Sequence[Array]) -> list[float]:
-    """Of each: RMS before, and the norm of the change over that before, infinite from zero."""
-    if not now:
-        return []
-    changes = before.changes
+def _norms_in_numpy(before: _Joined, now: Sequence[Array]) -> list[float]:
+    changes = np.empty_like(before.values)
     _flat(now, changes)
     changes -= before.values
     changes *= changes
     moved = np.add.reduceat(changes, before.starts)
     np.multiply(before.values, before.values, out=changes)
     squares = np.add.reduceat(changes, before.starts)
-    both = np.empty((len(now), 2))
-    np.divide(squares, before.counts, out=both[:, 0])
-    np.divide(moved, squares, out=both[:, 1])
+    both = np.stack([squares / before.counts, moved / squares], axis=1)
     return numbers(np.sqrt(both).ravel())
 
 
