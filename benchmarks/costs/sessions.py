@@ -2,10 +2,13 @@
 
 The blocks of one process train the same tensors at the same places in memory. Two processes that do
 the same differ by some percent, by where their memory happens to lie; within one that cancels out.
+What does not is how much memory a step gives back and gets again, page by page, which changes by
+chance and takes up to a tenth of a step: so the process keeps what it has once got.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
 import sys
@@ -22,6 +25,7 @@ from benchmarks.costs.settings import WARM, Setting, step
 
 FIRST = 5
 """Bare steps before anything is timed."""
+_TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # as malloc.h has them
 
 
 class Step(NamedTuple):
@@ -147,6 +151,7 @@ def session(plan: Plan) -> Session:
 def _child(pipe: Connection, plan: Plan) -> None:
     code = 1
     try:
+        keep_memory()
         with TemporaryDirectory() as name:
             folder = Path(name)
             log = os.open(folder.parent / f"{folder.name}.txt", os.O_WRONLY | os.O_CREAT)
@@ -160,6 +165,14 @@ def _child(pipe: Connection, plan: Plan) -> None:
             code = 0
     finally:
         os._exit(code)  # nothing of the process this one is a copy of is to be ended here
+
+
+def keep_memory() -> None:
+    """Give no memory back to the system, where glibc is the C library; see `mallopt(3)`."""
+    change = getattr(ctypes.CDLL(None), "mallopt", None)
+    if change is not None:
+        change(_MMAP_MAX, 0)
+        change(_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def _trained(plan: Plan, folder: Path) -> Session:

@@ -1,6 +1,9 @@
 import argparse
+import ctypes
 import math
 import random
+import subprocess
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from statistics import median, stdev
@@ -15,6 +18,7 @@ from benchmarks.costs.sessions import Block, FailedError, Plan, Session, Step, s
 from benchmarks.costs.settings import Choice, Setting, step
 from benchmarks.costs.table import markdown, plain
 
+ROOT = Path(__file__).resolve().parents[2]
 EVERY_32TH = frozenset({*range(10), 35, 67})
 NOTHING = Estimate(0.0, 0.0)
 
@@ -288,6 +292,32 @@ def test_a_setting_trains_in_turns_with_bare_steps_in_a_process_of_its_own() -> 
     assert [block.measured for block in one.watched] == [frozenset(range(20))] * 3
     assert math.isfinite(cost([one]).cpu.middle)
     assert one.written > 0
+
+
+TAKEN_AND_GIVEN_BACK = """
+import resource, torch
+from benchmarks.costs.sessions import keep_memory
+keep_memory()
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    held = [torch.ones(1 << 22) for _ in range(4)]
+    del held
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+print(*[faults() for _ in range(4)])
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="another C library")
+def test_memory_that_a_process_has_once_got_it_does_not_get_again_page_by_page() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", TAKEN_AND_GIVEN_BACK],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    first, *_, last = map(int, run.stdout.split())
+    assert last < first / 10
 
 
 @pytest.mark.slow

@@ -320,3 +320,30 @@ def test_settings_of_several_numbers_are_told():
         optimizer.step()
     (facts,) = recording.run.optimizers.values()
     assert facts.groups[0]["betas"] == [0.8, 0.99]
+
+
+def test_an_optimizer_that_counts_as_false_is_known_as_any_other():
+    class Empty(torch.optim.SGD):
+        def __len__(self):
+            return 0
+
+    with watched() as recording:
+        net = mlp()
+        optimizer = Empty(net.parameters(), lr=0.5)
+        x, y = batch()
+        for _ in range(4):
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            optimizer.step()
+    assert recording.values("lr") == [0.5] * 4
+    assert recording.values("grad.uncleared") == [0.0] * 3
+
+
+def test_an_optimizer_may_lose_all_that_it_trains():
+    with watched() as recording:
+        net = mlp()
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.5)
+        train(net, steps=2, optimizer=optimizer)
+        optimizer.register_step_post_hook(lambda *_: optimizer.param_groups.clear())
+        train(net, steps=2, optimizer=optimizer)
+    assert recording.run.steps == 4

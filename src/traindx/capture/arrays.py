@@ -104,8 +104,9 @@ class Views:
         if known is not None and known[0] == places:
             return known[1]
         made = [self._make(tensor) for tensor in tensors]
-        if not all(map(_is_plain, tensors)):  # that of another may be a copy
-            return Arrays(made, None)
+        pairs = zip(tensors, made, strict=True)
+        if not all(_is_plain(tensor) and view.size for tensor, view in pairs):
+            return Arrays(made, None)  # that of another may be a copy, or there is nothing to view
         views = [_holding_nothing(view) for view in made]
         arrays = Arrays(views, Samples.of(views))
         if len(self._known) >= _NAMES and name not in self._known:  # the oldest goes

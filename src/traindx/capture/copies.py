@@ -20,7 +20,7 @@ from torch.nn.modules.batchnorm import _BatchNorm  # pyright: ignore[reportPriva
 from traindx.capture.arrays import sample
 from traindx.capture.met import Met
 from traindx.capture.models import TrackedModel
-from traindx.capture.running import running_mean, running_var, tracked
+from traindx.capture.running import running, running_mean, running_var, tracked
 from traindx.capture.transfer import Lists, Numbers, Unread
 from traindx.facts import Json
 from traindx.records import Event, EventKind, Item, Site
@@ -218,8 +218,11 @@ def _norms(copy: TrackedModel, model: TrackedModel) -> list[_Norm]:
 
 
 def _comparable(own: _BatchNorm, other: _BatchNorm) -> bool:
-    mean, theirs = own.running_mean, other.running_mean
-    return mean is not None and theirs is not None and mean.shape == theirs.shape
+    ours, theirs = running(own), running(other)
+    if ours is None or theirs is None or ours.mean.shape != theirs.mean.shape:
+        return False
+    fit = ours.fit() and theirs.fit()
+    return fit and not any(map(unmeasurable, (ours.mean, ours.var, theirs.mean, theirs.var)))
 
 
 def _distance(own: Tensor, other: Tensor) -> Tensor:

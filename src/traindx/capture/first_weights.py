@@ -15,6 +15,7 @@ from traindx.capture.owners import own_parameters
 from traindx.capture.transfer import Lists, Numbers, Part, Portion, TorchHost, Unread
 from traindx.facts import Json
 from traindx.records import Event, EventKind, Item, Site, Vector
+from traindx.stats import is_freed
 
 NUMBERS = 49_152
 """Weights that are stored at most, of 4 bytes each."""
@@ -73,7 +74,8 @@ def plain_weight(module: nn.Module) -> Tensor | None:
     if type(weight) is not nn.Parameter:  # such as a DTensor, which other processes must join in
         return None
     dense = weight.layout is torch.strided and weight.is_floating_point()
-    return weight if dense and weight.device.type != "meta" and weight.numel() else None
+    there = dense and weight.device.type != "meta" and weight.numel() and not is_freed(weight)
+    return weight if there else None
 
 
 def _is_in(stored: Tensor, module: nn.Module) -> bool:
@@ -139,9 +141,9 @@ class _Held:
     def parts(self, step: int) -> list[Part]:
         self.hold()
         weight = self._stored
-        return (
-            [] if weight is None else [_unread(self._site, self._kind, weight, self._sample, step)]
-        )
+        if weight is None or is_freed(weight):
+            return []
+        return [_unread(self._site, self._kind, weight, self._sample, step)]
 
 
 def _unread(

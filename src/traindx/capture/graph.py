@@ -19,6 +19,7 @@ from traindx.capture.transfer import Lists, Numbers, Unread
 from traindx.capture.ways import Step, Ways
 from traindx.facts import TensorFacts
 from traindx.records import Item
+from traindx.stats import is_freed
 
 _LIMIT = 50_000
 _SIGMOIDS = {"SigmoidBackward0", "LogSigmoidBackward0"}
@@ -103,7 +104,8 @@ class Graph:
         places = {node: i for i, node in enumerate(self._nodes)}
         weights: list[Tensor] = []
         steps = [_step(node, places, weights) for node in self._nodes]
-        return Ways(steps, weights, complete=len(steps) <= _LIMIT)
+        complete = len(steps) <= _LIMIT and not any(map(is_freed, weights))
+        return Ways(steps, weights, complete=complete)
 
     def comparison(self, outputs: dict[int, Tensor]) -> Comparison | None:
         """The first known loss operation, with what it compared.
@@ -285,7 +287,7 @@ def _operand(value: Tensor, operation: str) -> Operand:
     dtype, integers = str(value.dtype).removeprefix("torch."), not value.is_floating_point()
     shape = tuple(value.shape)
     known = TensorFacts(shape, dtype, operation, math.nan, math.nan, integers, False)
-    if not value.numel() or value.is_complex():
+    if not value.numel() or value.is_complex() or is_freed(value):
         return Operand(known)
     wide = value.float() if value.device.type == "mps" else value.double()
     whole = wide.eq(wide.round()).all()

@@ -123,7 +123,8 @@ def _held(tracked: TrackedOptimizer) -> _Held | None:
     settings: list[dict[str, object]] = []
     params: list[int] = []
     kinds: set[type] = set()
-    for group in tracked.optimizer.param_groups if tracked.optimizer else ():
+    optimizer = tracked.optimizer
+    for group in () if optimizer is None else optimizer.param_groups:
         rest = {**group}
         params += map(id, rest.pop("params"))
         kinds.update(map(type, rest.values()))

@@ -178,7 +178,7 @@ def memory_of(optimizer: Optimizer) -> float:
 
     That is 1/(1 - m) of the shortest average, with weights m, m^2, …
     """
-    group = optimizer.param_groups[0]
+    group = optimizer.param_groups[0] if optimizer.param_groups else {}
     betas = group.get("betas")
     given = cast("Iterable[object]", betas) if isinstance(betas, tuple | list) else ()
     decays = [*given, group.get("momentum"), group.get("alpha")]

@@ -11,6 +11,7 @@ from torch import Tensor
 from traindx.capture.collectors import Places
 from traindx.capture.models import TrackedModel
 from traindx.messages import say
+from traindx.stats import is_freed
 
 BY_HAND = say(
     "parameters change without a call of an optimizer's `step` that can be seen (updated by hand, "
@@ -34,7 +35,8 @@ class _Print:
     @classmethod
     def of(cls, model: TrackedModel, fqn: str, param: Tensor) -> _Print:
         # On a device the host would wait to compare them: there an update must raise a version.
-        entries = few_entries(param).clone() if param.is_cpu else None
+        at_hand = param.is_cpu and not is_freed(param)
+        entries = few_entries(param).clone() if at_hand else None
         return cls(model, fqn, param._version, param.data_ptr(), entries)
 
     def differs(self, param: Tensor) -> bool:

@@ -279,7 +279,7 @@ class Models:
         """
         gone = [key for key, model in [*self._by_root.items()] if model.root is None]
         for key in gone:
-            del self._by_root[key]
+            self._by_root.pop(key, None)  # another thread may have done so
         if gone:
             parts, left = [*self._of_module.items()], [None, *self._by_root.values()]
             alive = {key: it for key, it in parts if it[0]() is not None and it[1] in left}

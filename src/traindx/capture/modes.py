@@ -12,6 +12,7 @@ from torch.nn.modules.dropout import _DropoutNd  # pyright: ignore[reportPrivate
 
 from traindx.capture.arrays import array, on_host
 from traindx.capture.models import TrackedModel
+from traindx.stats import unmeasurable
 
 STATISTICS = ("running_", "moving_")
 """How buffers are called that training alone should write."""
@@ -89,7 +90,7 @@ class Modes:
 def _marks(buffer: Tensor) -> Marks:
     """Identity and version, and on the host the values: kernels of BatchNorm raise no version."""
     version = -1 if buffer.is_inference() else buffer._version
-    return id(buffer), version, array(buffer).tobytes() if on_host(buffer) else b""
+    return id(buffer), version, array(buffer).tobytes() if _at_hand(buffer) else b""
 
 
 def _buffers(module: nn.Module) -> dict[str, Tensor | None]:
@@ -104,9 +105,14 @@ def _pairs(buffers: dict[str, Tensor | None]) -> list[tuple[Tensor, Tensor]]:
 
 def _is_initial(buffers: dict[str, Tensor | None]) -> bool:
     return any(
-        on_host(mean) and on_host(var) and not array(mean).any() and bool((array(var) == 1).all())
+        not array(mean).any() and bool((array(var) == 1).all())
         for mean, var in _pairs(buffers)
+        if _at_hand(mean) and _at_hand(var)
     )
+
+
+def _at_hand(buffer: Tensor) -> bool:
+    return on_host(buffer) and not unmeasurable(buffer)
 
 
 def _matters(module: nn.Module) -> bool:

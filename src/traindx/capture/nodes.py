@@ -6,6 +6,8 @@ from typing import Any
 
 from torch import Tensor
 
+from traindx.stats import is_freed
+
 
 def name_of(node: Any) -> str:
     """Its name, asked of its class: the context of a user's own function may have a `name`, too."""
@@ -39,4 +41,4 @@ def saved(node: Any, operand: str) -> Tensor | None:
         value = getattr(node, f"_saved_{operand}", None)
     except RuntimeError:  # freed, or changed in place since
         return None
-    return value if isinstance(value, Tensor) else None
+    return value if isinstance(value, Tensor) and not is_freed(value) else None

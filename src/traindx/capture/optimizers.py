@@ -15,6 +15,7 @@ from traindx.capture.threads import this_thread
 from traindx.capture.transfer import Lists, Numbers, Unread
 from traindx.facts import Json, OptimizerFacts
 from traindx.records import RUN, Event, EventKind, Scalar, Site
+from traindx.stats import is_freed
 
 _STARVED = 40
 """Steps without a gradient after which a tensor of no model is taken to get none any more."""
@@ -138,7 +139,8 @@ class ClearingCheck:
 
     def _groups(self) -> Iterator[list[Tensor]]:
         optimizer = self._optimizer()
-        return (group["params"] for group in (optimizer.param_groups if optimizer else ()))
+        groups = () if optimizer is None else optimizer.param_groups
+        return (group["params"] for group in groups)
 
     def _state(self) -> tuple[int, int] | None:
         grad = self._grad()
@@ -201,14 +203,16 @@ class TrackedOptimizer:
     def lr(self) -> float | Tensor | None:
         """Learning rate of its first group."""
         optimizer = self.optimizer
-        lr = optimizer.param_groups[0].get("lr") if optimizer else None
+        groups = [] if optimizer is None else optimizer.param_groups
+        lr = groups[0].get("lr") if groups else None
         if isinstance(lr, float | int):
             return float(lr)
         return _number(lr) if isinstance(lr, Tensor) else None
 
     def facts(self, stale: list[Tensor], unheld: list[str]) -> OptimizerFacts:
         """It described."""
-        groups = self.optimizer.param_groups if self.optimizer else []
+        optimizer = self.optimizer
+        groups = [] if optimizer is None else optimizer.param_groups
         return OptimizerFacts(
             self.name,
             self.kind,
@@ -308,7 +312,7 @@ def is_idle(optimizer: Optimizer) -> bool:
 
 def _entries(grad: Tensor | None) -> Any:
     """A copy of a few entries of a gradient that is on the host."""
-    if grad is None or not grad.is_cpu or grad.is_sparse:
+    if grad is None or not grad.is_cpu or grad.is_sparse or is_freed(grad):
         return None
     few = few_entries(grad)
     if type(few) is not Tensor:  # a subclass may give out no list

@@ -61,7 +61,9 @@ class Overwritten:
         distances = [
             _distance(params[name], kept)
             for name, kept in entries.items()
-            if name in params and sample(params[name]).shape == kept.shape
+            if name in params
+            and not unmeasurable(params[name])
+            and sample(params[name]).shape == kept.shape
         ]
         sites = (
             Site(model.name, fqn)

@@ -86,8 +86,8 @@ class Resumed:
     def _is_loaded(self, tracked: TrackedOptimizer) -> bool:
         """Whether its parameters were loaded before its first step."""
         own = {id(param) for param in tracked.params()}
-        modules = (ref() for ref in self._loaded)
-        return any(own <= {id(p) for p in module.parameters()} for module in modules if module)
+        modules = (module for ref in self._loaded if (module := ref()) is not None)
+        return any(own <= {id(p) for p in module.parameters()} for module in modules)
 
 
 def _former(tracked: TrackedOptimizer) -> _Former | None:

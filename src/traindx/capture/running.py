@@ -44,9 +44,11 @@ class Running(NamedTuple):
     tracked: Tensor | None
 
     def fit(self) -> bool:
-        """Whether they are as large as BatchNorm makes them; a user may put others in place."""
-        counts = 1 if self.tracked is None else self.tracked.numel()
-        return self.mean.shape == self.var.shape and counts == 1
+        """Whether they are as BatchNorm makes them; a user may put others in place."""
+        mean, var, count = self
+        if count is not None and (count.numel() != 1 or count.device != mean.device):
+            return False
+        return mean.shape == var.shape and mean.device == var.device
 
 
 Norms = Sequence[tuple[str, _BatchNorm, Running]]

@@ -13,7 +13,7 @@ from operator import attrgetter
 from torch import Tensor
 
 from traindx.stats import device, host
-from traindx.stats.measurable import unmeasurable
+from traindx.stats.measurable import is_freed, unmeasurable
 from traindx.stats.memory import SAMPLE, sampled
 from traindx.stats.rows import Number, Row
 
@@ -28,6 +28,7 @@ __all__ = [
     "Row",
     "batch_share",
     "exponents",
+    "is_freed",
     "sampled",
     "summarize",
     "summarize_all",

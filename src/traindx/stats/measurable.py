@@ -57,6 +57,13 @@ def _reason(tensor: Tensor) -> str:
     return say("its memory is not there at present") if is_known else ""
 
 
+def is_freed(tensor: Tensor) -> bool:
+    """Whether a plain tensor's memory was freed: to read it would end the process."""
+    plain = type(tensor) in _TYPES and tensor.layout is _STRIDED and not _is_functorch(tensor)
+    on_device = plain and (tensor.is_cpu or tensor.is_cuda)
+    return on_device and tensor.numel() > 0 and _is_nowhere(tensor)
+
+
 def in_transform() -> bool:
     """Whether a transform of `torch.func` is at work, `vmap` or `grad`."""
     return _transforms() is not None

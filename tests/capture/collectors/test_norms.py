@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from tests.capture.watched import Recording, watched
+from tests.capture.watched import Recording, train, watched
 from traindx.capture.collectors.norms import Norms
 from traindx.capture.models import TrackedModel
 from traindx.capture.recorder import Recorder
@@ -379,7 +379,7 @@ def test_vectors_of_zeros_are_found_behind_a_reshape_and_a_mask():
 def test_a_layer_whose_statistics_differ_in_size_is_left_out_with_the_reason(name):
     with watched() as recording:
         net = nn.Sequential(nn.BatchNorm1d(5).eval(), nn.Linear(5, 6), nn.BatchNorm1d(6))
-        net[0].forward = lambda x: x
+        net[0].forward = lambda input: input
         setattr(net[0], name, torch.ones(1000))
         optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
         for _ in range(3):
@@ -388,5 +388,17 @@ def test_a_layer_whose_statistics_differ_in_size_is_left_out_with_the_reason(nam
             optimizer.step()
     assert len(recording.values("norm.running_gap", "2")) == 2
     assert recording.series("norm.training", "0").last == 0
-    reason = "its running statistics differ in size"
+    reason = "its running statistics differ in size or device"
+    assert recording.skips() == {("0.running_mean", Point.PARAM): reason}
+
+
+@pytest.mark.parametrize("name", ["running_var", "num_batches_tracked"])
+def test_a_layer_whose_statistics_lie_on_several_devices_is_left_out_with_the_reason(name):
+    with watched() as recording:
+        net = nn.Sequential(nn.BatchNorm1d(5).eval(), nn.Linear(5, 6), nn.BatchNorm1d(6))
+        net[0].forward = lambda input: input
+        setattr(net[0], name, getattr(net[0], name).to("meta"))
+        train(net, steps=3, data=(data(0).float(), torch.zeros(len(data(0)), dtype=torch.long)))
+    assert len(recording.values("norm.running_gap", "2")) == 2
+    reason = "its running statistics differ in size or device"
     assert recording.skips() == {("0.running_mean", Point.PARAM): reason}

@@ -135,8 +135,8 @@ class Norms(Collector):
         for fqn, norm, of in self._tracking(model):
             place = model, f"{fqn}.running_mean", Point.PARAM
             if not of.fit():
-                self.recorder.skip(place, say("its running statistics differ in size"))
-            elif self.recorder.measurable(place, of.mean):
+                self.recorder.skip(place, say("its running statistics differ in size or device"))
+            elif all(self.recorder.measurable(place, each) for each in (of.mean, of.var)):
                 alike.setdefault((of.mean.device, of.mean.dtype), []).append((fqn, norm, of))
         taken: _Taken = []
         for (device, dtype), norms in alike.items():

@@ -31,7 +31,7 @@ class Updates(Collector):
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__(recorder)
-        self._samples = Views()
+        self._samples = Views(_sample)
         self._kept = _joined([], [])
         self._before: dict[_Named, _Joined | Tensor] = {}
 
@@ -75,22 +75,42 @@ class Updates(Collector):
         for model, fqn, param in places:
             name = model, fqn
             before = self._before.pop(name, None)
-            if isinstance(before, _Joined):
-                if on_host(param):
-                    near.append((name, before))
-                    params.append(param)
-            elif before is not None and not on_host(param):
-                now = sample(param)
-                if before.shape == now.shape:
-                    far.append((name, before, now))
+            if isinstance(before, _Joined) and on_host(param):
+                near.append((name, before))
+                params.append(param)
+            elif isinstance(before, Tensor) and (now := _now(before, param)) is not None:
+                far.append((name, before, now))
+            elif before is not None:
+                self._lose(name)
         if near:
             model, fqn = near[0][0]
             kept, samples = _alike(near, self._samples.of((model.name, fqn), params))
             self.recorder.scalars(zip(kept.told, _norms(kept, samples), strict=True))
+            if len(kept.names) < len(near):
+                for name in {name for name, _ in near} - {*kept.names}:
+                    self._lose(name)
         if far:
             pairs = [(before, now) for _, before, now in far]
             told = _told([name for name, *_ in far])
             self.recorder.scalars(zip(told, _norms_on_device(pairs), strict=True))
+
+    def _lose(self, name: _Named) -> None:
+        """There is no comparing a parameter with what it was."""
+        reason = say("the step has put something else in its place, or nothing")
+        self.recorder.skip((*name, Point.PARAM), reason)
+
+
+def _sample(param: Tensor) -> Array:
+    """A sample of a parameter on the CPU; an empty one where the step has left nothing to read."""
+    return np.empty(0) if unmeasurable(param) else sample_on_host(param)
+
+
+def _now(before: Tensor, param: Tensor) -> Tensor | None:
+    """What a sample on a device has become; None if nothing can be compared with it."""
+    if unmeasurable(param) or param.device != before.device:
+        return None
+    now = sample(param)
+    return now if now.shape == before.shape else None
 
 
 def _told(names: Sequence[_Named]) -> list[tuple[TrackedModel, str, str]]:

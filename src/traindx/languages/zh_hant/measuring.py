@@ -34,7 +34,10 @@ MESSAGES: dict[str, str] = {
     "layout {layout}": "layout 為 {layout}",
     "a sparse gradient on a device is not coalesced": "裝置上的稀疏梯度尚未合併（coalesce）",
     "a sparse gradient moves rows that no sample holds": "稀疏梯度只更新抽樣中沒有的少數列",
-    "its running statistics differ in size": "它的移動統計量大小不一",
+    "its running statistics differ in size or device": "它的移動統計量大小或裝置不一",
+    "the step has put something else in its place, or nothing": (
+        "這一步在它的位置放了別的東西，或什麼也沒留下"
+    ),
     "a meta tensor holds no data": "meta 張量不含資料",
     "a nested tensor has no single shape": "巢狀張量（nested tensor）沒有單一形狀",
     "tensor subclass {name}": "張量子類別 {name}",
