@@ -3,7 +3,7 @@
 The blocks of one process train the same tensors at the same places in memory. Two processes that do
 the same differ by some percent, by where their memory happens to lie; within one that cancels out.
 What does not is how much memory a step gives back and gets again, page by page, which changes by
-chance and takes up to a tenth of a step: so the process keeps what it has once got.
+chance: so the process keeps what it has once got.
 """
 
 from __future__ import annotations
