@@ -33,7 +33,7 @@ from benchmarks.costs.measure import Estimate, bare_step, cost, spent, tried
 from benchmarks.costs.peers import CHOICES, PEERS, installed
 from benchmarks.costs.programs import PROGRAMS
 from benchmarks.costs.sessions import Plan, Session
-from benchmarks.costs.settings import BUDGETS, DENSE, EXEMPT, FIRST_EVERY, GRACE
+from benchmarks.costs.settings import AFTER_DENSE, BUDGETS, DENSE, EXEMPT, FIRST_EVERY, GRACE
 from benchmarks.costs.table import plain
 
 NAME = "benchmarks/overhead.py"
@@ -43,11 +43,15 @@ SHORT = 0.2
 """Part of the other blocks' length: small differences want many short blocks beside each other."""
 SMALL = 0.01
 """Seconds of a bare step up to which the budget is what says how many steps are measured."""
-MORE = 3
+MORE = 10
 """Times as many short blocks of such steps: beside them listening is a larger part of a budget."""
+PERIODS = 2
+"""Intervals of the ladder that other programs are seen for."""
 LONG = 16.0
 """Seconds of such steps in which measuring at its first interval takes what is exempt from the
 budget, where it exceeds that, and as many again."""
+SURELY = 1.75
+"""Times the steps that what a measured one takes lets expect: measuring gets cheaper in a run."""
 PEER_PROCESSES = 2
 """Processes of each peer: they cost many times the noise."""
 
@@ -68,9 +72,10 @@ def plan(program: str, setting: str, options: argparse.Namespace, bare: float) -
         size, cycles = max(4, round(SHORT * size)), round(2 / SHORT)
         cycles *= MORE if bare < SMALL else 1
     if choice.ladder:
-        steps, cycles = DENSE + max(20, size), cycles if size > 20 else max(1, cycles // 2)
+        steps, cycles = DENSE + AFTER_DENSE + PERIODS * FIRST_EVERY, 1
+        size = max(size, FIRST_EVERY // 2)
         if bare < SMALL:
-            steps, cycles = max(3 * EXEMPT, round(LONG / bare)), 1
+            steps = max(3 * EXEMPT, round(LONG / bare))
     else:
         steps, cycles = choice.settles + size, cycles if choice.leaves and not choice.peer else 1
     return Plan(
@@ -140,9 +145,9 @@ def _budgets(
 
 
 def _exempt(default: dict[str, Any], bare: float) -> int:
-    """About how many steps come before a budget is enforced, from what a measured one takes."""
+    """As many steps as surely come before a budget is enforced, from what a measured one takes."""
     longer = (default.get("measured") or 2) - (default.get("unmeasured") or 1)
-    return max(EXEMPT, round(FIRST_EVERY * GRACE / (max(longer, 0.1) * bare)))
+    return max(EXEMPT, round(SURELY * FIRST_EVERY * GRACE / (max(longer, 0.1) * bare)))
 
 
 def measured(options: argparse.Namespace) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from statistics import fmean, median, quantiles, stdev
 from typing import NamedTuple
 
 from benchmarks.costs.sessions import FailedError, Plan, Session, Step, session
-from benchmarks.costs.settings import DENSE, EXEMPT, WARM
+from benchmarks.costs.settings import AFTER_DENSE, DENSE, EXEMPT, WARM
 
 LIMIT = 3
 """How many times the median a step counts at most: what is beyond is the machine's."""
@@ -82,7 +82,7 @@ def cost(sessions: Sequence[Session], *, ladder: bool = False, settles: int = WA
     """
     every = max(block.every for one in sessions for block in one.watched)
     blocks = [block for one in sessions for block in one.watched]
-    first = DENSE if ladder else settles
+    first = DENSE + AFTER_DENSE if ladder else settles
     cpu = _Composed(sessions, "cpu", every, first, ladder=ladder)
     steps = sum(len(block.steps) for block in blocks)
     return Cost(

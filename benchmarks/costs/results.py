@@ -134,10 +134,16 @@ def _row(one: Found, bare_peak: int) -> list[str]:
         "-" if one["every"] >= NEVER else str(one["every"]),
         number(1000 * one["around"], ".0f"),
         str(one["steps"]),
-        f"{(one['peak'] - bare_peak) / 2**20:+.0f}",
+        _memory(one["peak"], bare_peak),
         f"{one['written'] / 1000:.1f}",
         verdict(one["quiet"], one.get("target")),
     ]
+
+
+def _memory(peak: int, bare: int) -> str:
+    """What a process held over what a bare one does, in MiB and as a part of that."""
+    over = f"{(peak - bare) / 2**20:+.0f}"
+    return f"{over} ({(peak - bare) / bare:+.0%})" if bare else over
 
 
 def verdict(ratio: Sequence[float], aim: float | None) -> str:

@@ -20,6 +20,10 @@ run: it counts what comes then.
 """
 DENSE = 10
 """First steps of a setting that measures few: traindx measures all of these closely."""
+AFTER_DENSE = 20
+"""Steps after these in which what they left is still saved and judged, of a training whose steps
+take long: in a long run hardly any step is like that.
+"""
 NEVER = 10**9
 """One step of so many is the first one only."""
 FIRST_EVERY = 32

@@ -131,12 +131,19 @@ class Vector:
     """Several numbers of one kind at one step: a channel or a histogram bin each.
 
     They are written ever more rarely as a run goes on, so that a run file stays small.
+
+    Attributes:
+        values: As an array of float64, whatever it is made of: a number there takes a quarter of the
+            memory that it takes in a tuple, for as long as a run is held.
     """
 
     step: int
     quantity: str
     site: Site
-    values: tuple[float, ...]
+    values: Sequence[float]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", array("d", self.values))
 
 
 class EventKind(str, Enum):

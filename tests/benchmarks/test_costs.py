@@ -15,7 +15,7 @@ from benchmarks.costs.measure import Estimate, Ratio, Spent, cost, midmean, spen
 from benchmarks.costs.peers import CHOICES, PEERS, installed
 from benchmarks.costs.programs import PROGRAMS, find
 from benchmarks.costs.sessions import Block, FailedError, Plan, Session, Step, session
-from benchmarks.costs.settings import Choice, Setting, step
+from benchmarks.costs.settings import AFTER_DENSE, DENSE, Choice, Setting, step
 from benchmarks.costs.table import markdown, plain
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,8 +79,8 @@ def test_where_few_steps_are_measured_those_that_save_count_among_the_others() -
     saved = frozenset(range(11, 100, 10)) - EVERY_32TH
     times = [3.0 if number in EVERY_32TH | saved else 1.1 for number in range(100)]
     found = cost([seen(times, measured=EVERY_32TH, every=32, saved=saved)], ladder=True)
-    counted = 100 - 10 - 2
-    unmeasured = 1.1 + 1.9 * len(saved) / counted
+    counted = {*range(DENSE + AFTER_DENSE, 100)} - EVERY_32TH
+    unmeasured = 1.1 + 1.9 * len(saved & counted) / len(counted)
     assert found.unmeasured == pytest.approx(unmeasured)
     assert found.quiet.middle == pytest.approx(unmeasured * 31 / 32 + 3.0 / 32)
 

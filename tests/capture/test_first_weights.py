@@ -93,7 +93,7 @@ def test_a_run_holds_the_first_layer_as_it_is_at_the_end(tmp_path: Path) -> None
     for found in (run, traindx.Run.load(run.path)):
         ((site, vectors),) = found.vectors("first_layer.weights").items()
         assert (site.fqn, len(vectors)) == ("1", 1)
-        assert vectors[0].values == tuple(last.reshape(-1).tolist())
+        assert [*vectors[0].values] == last.reshape(-1).tolist()
 
 
 def test_a_run_holds_no_weights_where_none_are_wanted(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def packed(values: Sequence[float]) -> bytes:
     return _turned(numbers).tobytes()
 
 
-def unpacked(count: object, blob: object) -> tuple[float, ...]:
+def unpacked(count: object, blob: object) -> array[float]:
     """The numbers again.
 
     Raises:
@@ -36,7 +36,7 @@ def unpacked(count: object, blob: object) -> tuple[float, ...]:
     """
     width = _width(num_of(count), blob, (4, 8))
     assert isinstance(blob, bytes)
-    return tuple(_turned(array("f" if width == 4 else "d", blob)))
+    return _turned(array("f" if width == 4 else "d", blob))
 
 
 def _turned(numbers: array[float]) -> array[float]:
