@@ -5,7 +5,7 @@
                                   [--json FILE] [--markdown [FILE]] [--from FILE]
 
 On a quiet machine `--quick` takes some 2 minutes, everything but `--peers` about 20, and with them
-half an hour (`--processes 3`).
+50 minutes (`--processes 3`).
 
 Each process trains some steps bare, some in a setting, and so on in turns, with the same tensors at
 the same places in memory; a ratio compares steps with the bare ones beside them. Several processes
