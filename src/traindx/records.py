@@ -133,8 +133,8 @@ class Vector:
     They are written ever more rarely as a run goes on, so that a run file stays small.
 
     Attributes:
-        values: As an array of float64, whatever it is made of: a number there takes a quarter of the
-            memory that it takes in a tuple, for as long as a run is held.
+        values: As an array of float64, whatever it is made of: a number there takes a quarter of
+            the memory that it takes in a tuple, for as long as a run is held.
     """
 
     step: int
