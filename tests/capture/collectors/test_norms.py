@@ -210,7 +210,7 @@ def test_steps_that_are_written_together_have_the_numbers_of_steps_written_each_
 def vectors(recording: Recording, quantity: str) -> dict[int, tuple[float, ...]]:
     """The only site's, by step."""
     (found,) = recording.run.vectors(quantity).values()
-    return {vector.step: vector.values for vector in found}
+    return {vector.step: tuple(vector.values) for vector in found}
 
 
 @pytest.mark.parametrize("momentum", [0.1, 1.0, None])

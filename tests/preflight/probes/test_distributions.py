@@ -20,7 +20,7 @@ PASSES = "distributions"
 
 def numbers(run: Run, quantity: str, fqn: str) -> tuple[float, ...]:
     (found,) = (v[0] for site, v in run.vectors(f"probe.{quantity}").items() if site.fqn == fqn)
-    return found.values
+    return tuple(found.values)
 
 
 def test_they_are_those_of_outputs_gradients_and_weights() -> None:
