@@ -33,7 +33,7 @@ from benchmarks.costs.measure import Estimate, bare_step, cost, spent, tried
 from benchmarks.costs.peers import CHOICES, PEERS, installed
 from benchmarks.costs.programs import PROGRAMS
 from benchmarks.costs.sessions import Plan, Session
-from benchmarks.costs.settings import AFTER_DENSE, BUDGETS, DENSE, EXEMPT, FIRST_EVERY, GRACE
+from benchmarks.costs.settings import BUDGETS, EXEMPT, FIRST_EVERY, GRACE
 from benchmarks.costs.table import plain
 
 NAME = "benchmarks/overhead.py"
@@ -72,7 +72,7 @@ def plan(program: str, setting: str, options: argparse.Namespace, bare: float) -
         size, cycles = max(4, round(SHORT * size)), round(2 / SHORT)
         cycles *= MORE if bare < SMALL else 1
     if choice.ladder:
-        steps, cycles = DENSE + AFTER_DENSE + PERIODS * FIRST_EVERY, 1
+        steps, cycles = choice.settles + PERIODS * FIRST_EVERY, 1
         size = max(size, FIRST_EVERY // 2)
         if bare < SMALL:
             steps = max(3 * EXEMPT, round(LONG / bare))

@@ -9,7 +9,7 @@ from statistics import fmean, median, quantiles, stdev
 from typing import NamedTuple
 
 from benchmarks.costs.sessions import FailedError, Plan, Session, Step, session
-from benchmarks.costs.settings import AFTER_DENSE, DENSE, EXEMPT, WARM
+from benchmarks.costs.settings import DENSE, EXEMPT, WARM
 
 LIMIT = 3
 """How many times the median a step counts at most: what is beyond is the machine's."""
@@ -78,18 +78,17 @@ def cost(sessions: Sequence[Session], *, ladder: bool = False, settles: int = WA
     Args:
         sessions: What was seen of each of them.
         ladder: Whether the setting measures few steps.
-        settles: First steps of a block that count nowhere, where all are measured alike.
+        settles: First steps of a block that count nowhere, but for measured ones among few.
     """
     every = max(block.every for one in sessions for block in one.watched)
     blocks = [block for one in sessions for block in one.watched]
-    first = DENSE + AFTER_DENSE if ladder else settles
-    cpu = _Composed(sessions, "cpu", every, first, ladder=ladder)
+    cpu = _Composed(sessions, "cpu", every, settles, ladder=ladder)
     steps = sum(len(block.steps) for block in blocks)
     return Cost(
         cpu=spread(cpu.typical),
         quiet=spread(cpu.quietest),
-        wall=spread(_Composed(sessions, "wall", every, first, ladder=ladder).typical),
-        paired=_paired(sessions, first),
+        wall=spread(_Composed(sessions, "wall", every, settles, ladder=ladder).typical),
+        paired=_paired(sessions, settles),
         unmeasured=cpu.unmeasured,
         measured=cpu.measured,
         every=every,

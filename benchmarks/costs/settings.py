@@ -20,9 +20,9 @@ run: it counts what comes then.
 """
 DENSE = 10
 """First steps of a setting that measures few: traindx measures all of these closely."""
-AFTER_DENSE = 20
-"""Steps after these in which what they left is still saved and judged, of a training whose steps
-take long: in a long run hardly any step is like that.
+LADDER_SETTLED = DENSE + 20
+"""First steps of such a setting until what the dense ones left is saved and judged, even where a
+step takes long: hardly any step of a long run is like these.
 """
 NEVER = 10**9
 """One step of so many is the first one only."""
@@ -193,7 +193,8 @@ def _traindx(title: str, *, budget: float | None = None, **arguments: Any) -> Ch
         return Traindx(training, folder, **given)
 
     ladder = "every" not in arguments
-    settles = SETTLED if arguments.get("every") == 1 else WARM
+    every_step = arguments.get("every") == 1
+    settles = LADDER_SETTLED if ladder else SETTLED if every_step else WARM
     return Choice(title, attach, "traindx", ladder, budget, settles)
 
 

@@ -4,7 +4,7 @@ import math
 import random
 import subprocess
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import median, stdev
 
@@ -15,7 +15,7 @@ from benchmarks.costs.measure import Estimate, Ratio, Spent, cost, midmean, spen
 from benchmarks.costs.peers import CHOICES, PEERS, installed
 from benchmarks.costs.programs import PROGRAMS, find
 from benchmarks.costs.sessions import Block, FailedError, Plan, Session, Step, session
-from benchmarks.costs.settings import AFTER_DENSE, DENSE, Choice, Setting, step
+from benchmarks.costs.settings import Choice, Setting, step
 from benchmarks.costs.table import markdown, plain
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,10 +79,30 @@ def test_where_few_steps_are_measured_those_that_save_count_among_the_others() -
     saved = frozenset(range(11, 100, 10)) - EVERY_32TH
     times = [3.0 if number in EVERY_32TH | saved else 1.1 for number in range(100)]
     found = cost([seen(times, measured=EVERY_32TH, every=32, saved=saved)], ladder=True)
-    counted = {*range(DENSE + AFTER_DENSE, 100)} - EVERY_32TH
-    unmeasured = 1.1 + 1.9 * len(saved & counted) / len(counted)
+    counted = 100 - 10 - 2
+    unmeasured = 1.1 + 1.9 * len(saved) / counted
     assert found.unmeasured == pytest.approx(unmeasured)
     assert found.quiet.middle == pytest.approx(unmeasured * 31 / 32 + 3.0 / 32)
+
+
+def test_what_the_first_steps_leave_to_be_saved_is_no_part_of_the_long_run() -> None:
+    saved = frozenset(range(10, 30))
+    times = [3.0 if number in EVERY_32TH | saved else 1.1 for number in range(100)]
+    found = cost(
+        [seen(times, measured=EVERY_32TH, every=32, saved=saved)],
+        ladder=True,
+        settles=CHOICES["default"].settles,
+    )
+    assert found.unmeasured == pytest.approx(1.1)
+    assert found.measured == pytest.approx(3.0)
+
+
+def test_memory_is_told_as_a_part_of_what_bare_training_holds() -> None:
+    bare = asdict(cost([replace(seen([1.0] * 9), peak=200 * 2**20)]))
+    watched = asdict(cost([replace(seen([1.0] * 9), peak=210 * 2**20)]))
+    settings = {"again": {"title": "bare", **bare}, "every": {"title": "watched", **watched}}
+    shown = results.of_program({"title": "", "bare": 1.0, "settings": settings}, plain)
+    assert "+10 (+5%)" in shown
 
 
 def test_a_budget_is_spent_by_saving_too() -> None:
